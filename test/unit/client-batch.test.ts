@@ -183,6 +183,32 @@ test('a call that waits for others in an outage still ends after its budget and 
   expect(Math.max(...tookMs)).toBeLessThanOrEqual(budgetMs + timeoutMs);
 });
 
+test('a job that a worker does not let go is asked for with a pause, until the budget is spent', async () => {
+  const budgetMs = 3000;
+  let [nowMs, calls] = [0, 0];
+  const sleep = async (ms: number) => {
+    nowMs += ms;
+    return true;
+  };
+  const schedule: BatchParts['jobs']['schedule'] = async (_, items) => {
+    calls += 1;
+    if (calls > 10 * budgetMs) throw new Error('nobody pauses');
+    return items.map(({ member }): ScheduleReply => (member === 'j:a' ? { kind: 'held' } : { kind: 'replaced' }));
+  };
+  const batch = new ScheduleBatch({
+    turns: new Turns({ clock: systemClock, budgetMs }),
+    jobs: { schedule },
+    layouts,
+    clock: { ...systemClock, monotonicMs: () => nowMs, sleep },
+    ...{ budgetMs, horizonMs: 1e9, recordBytesMax: 1e6, update },
+  });
+  const plans = ['a', 'b'].map((id) => ({ ...plan(id), mode: 'replace' as const }));
+  const { results, errors } = await batch.addMany(queue, plans);
+  expect(results.map((one) => one?.status)).toEqual([undefined, 'replaced']);
+  expect(errors.get(0)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('has not let it go') });
+  expect(calls).toBe(budgetMs + 1);
+});
+
 test('a partition that does not answer holds up no other, and is sent the rest when it does', async () => {
   const two = [0, 1].map((partition) => partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 }));
   const idsOf = (partition: number) =>

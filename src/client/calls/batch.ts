@@ -22,6 +22,7 @@ import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs, Sends } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
+import { letGoByMs, pausedForHeld, stillHeld } from './held.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
@@ -360,6 +361,7 @@ export class ScheduleBatch {
     const layoutAge = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
     const sends: Sends = { isRepeat: false, firstMs: undefined };
     const settings = { mode, horizonMs, bytesMax: recordBytesMax, layoutAge, sends };
+    const untilMs = letGoByMs({ clock, budgetMs: leftMs });
     while (items.length > 0) {
       const plans = items.map(({ plan }) => plan);
       // @send-chunk
@@ -376,11 +378,20 @@ export class ScheduleBatch {
         return;
       }
       const overtaken = new Overtaken();
+      const held = items.filter((_, index) => reply[index]?.kind === 'held');
       for (const [index, pending] of items.splice(0).entries()) {
         const isThrough = !isSentLater(pending, reply[index], overtaken) && this.#answer(pending, reply[index], ref);
         if (!isThrough) items.push(pending);
       }
+      if (held.length > 0 && !(await pausedForHeld(clock, untilMs))) this.#giveUp(chunk, held);
     }
+  }
+
+  /** Workers have not let go of the jobs that are there. */
+  #giveUp({ items }: Chunk, held: readonly Pending[]): void {
+    const others = items.splice(0).filter((pending) => !held.includes(pending));
+    items.push(...others);
+    for (const pending of held) this.#fail(pending, stillHeld(pending.plan.id, pending.isDoubtful ?? false));
   }
 
   /** The queue has another layout, or was removed and is declared anew by now: its jobs go to their new homes. */

@@ -21,16 +21,18 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { CallClock } from '../calls/calls.ts';
 import type { Confirming } from '../calls/durability.ts';
+import { letGoByMs, pausedForHeld, stillHeld } from '../calls/held.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
-import { type Answer as Repeated, sendRepeated } from '../calls/repeats.ts';
+import { isDoubtful, type Answer as Repeated, sendRepeated } from '../calls/repeats.ts';
 import type { WalkParts } from '../query/walk.ts';
 
 /**
  * Why a job that the filter meant was not changed: `changed`: it was edited, started, rescheduled or ended since it was
  * read · `running`, `over`, `unknown`: it does not wait · `already`: it is so already · `already-due`: it waits for a
  * worker · `kept`: `only` forbids it · `unreadable`: its record or its id cannot be read · `refused`: the change does not
- * fit this job, for example its expiry · `indeterminate`: the reply was lost, and nobody knows.
+ * fit this job, for example its expiry, or its worker holds it until it is due and has not let it go · `indeterminate`: the reply
+ * was lost, and nobody knows.
  */
 export type SkipReason =
   | 'changed'
@@ -50,7 +52,7 @@ export type Outcome = 'done' | 'requested' | SkipReason;
 /** What became of one job: for a caller who named its id, and for a call by filter, which counts. */
 export type Decision<Result> =
   | { readonly outcome: Outcome; readonly result: Result }
-  /** The change does not fit this job. A caller who named its id gets the error. */
+  /** The change does not fit this job, or its worker has not let it go. A caller who named its id gets the error. */
   | { readonly outcome: 'refused'; readonly error: DuestreamError };
 
 /** A job that a call means. */
@@ -120,8 +122,6 @@ export interface Verb<Item extends Target, Sent, Reply extends { readonly kind: 
 /** What is not the answer yet. */
 type Again = { readonly kind: 'later' } | { readonly kind: 'held' };
 
-/** So soon a job is looked at again that its worker is to let go. */
-const HELD_LOOK_MS = 1;
 /** A job that others start or edit between look and call is looked at again, so often. */
 const LOOKS_MAX = 5;
 
@@ -151,6 +151,7 @@ class Acting<Item extends Target, Sent, Reply extends { readonly kind: string },
   }
 
   async on({ ref, items }: InPartition<Item>): Promise<readonly Decision<Result>[] | Moved> {
+    const untilMs = letGoByMs(this.#policy);
     for (let open = items; open.length > 0; open = open.filter((item) => !this.#decided.has(item))) {
       // The script hashes each record that it compares.
       const most = open[0]?.found ? EDIT_JOBS_MAX : this.#verb.jobsMax;
@@ -160,10 +161,17 @@ class Acting<Item extends Target, Sent, Reply extends { readonly kind: string },
       const answers = await this.#send({ ref, items: sent });
       if (isMoved(answers)) return answers;
       for (const [at, answer] of answers.entries()) this.#take(sent[at], answer);
-      // Its worker lets it go, or it is due soon: no worker holds a job for longer than a second.
-      if (answers.some(({ reply }) => reply.kind === 'held')) await this.#policy.clock.sleep(HELD_LOOK_MS);
+      const held = sent.filter((_, at) => answers[at]?.reply.kind === 'held');
+      if (held.length > 0 && !(await pausedForHeld(this.#policy.clock, untilMs))) this.#giveUp(held);
     }
     return items.flatMap((item) => this.#decided.get(item) ?? []);
+  }
+
+  /** Their workers have not let them go. */
+  #giveUp(held: readonly Asked<Item, Sent>[]): void {
+    for (const { item } of held) {
+      this.#decided.set(item, { outcome: 'refused', error: stillHeld(item.id, isDoubtful(item)) });
+    }
   }
 
   /** What is sent for those jobs that need a call. */

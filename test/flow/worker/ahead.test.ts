@@ -6,11 +6,12 @@
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { beforeEach, expect, it } from 'vitest';
-import { createClient } from '../../../src/client/client.ts';
+import { type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { workersSeen } from '../../../src/client/queues/processes.ts';
 import { memberOf } from '../../../src/job/codec.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { heldText } from '../../../src/job/state.ts';
+import { ensureGroup } from '../../../src/redis/scripts/ready.ts';
 import { publishedCopy } from '../../chaos/faults/copies.mjs';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
@@ -30,8 +31,8 @@ const pass = async (aheadMs: number | undefined = AHEAD_MS) =>
 
 /** The jobs that a worker holds: Redis has started them. */
 const held = async () => (await line.redis.hvals(line.ref.keys.runs)).filter((run) => run.split(' ')[6] !== '-').length;
-const client = () => {
-  const one = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+const client = (own: Partial<ClientOptions> = {}) => {
+  const one = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE, ...own });
   line.onEnd(() => one.close());
   return one;
 };
@@ -39,13 +40,19 @@ const queue = () => defineQueue(line.queue);
 
 beforeEach(() => line.redis.set(line.ref.keys.leader, 'm'));
 
+/** Jobs that are handed to whoever reads next. @returns when they are due */
+async function plannedAhead(ids: readonly string[], inMs: number, aheadMs = AHEAD_MS): Promise<number> {
+  const dueMs = Math.ceil(await serverMs()) + inMs;
+  if (ids.length > 0) await line.plan(...ids.map((id) => ({ id, dueMs })));
+  if (ids.length > 0) expect(await pass(aheadMs)).toMatchObject({ offered: ids.length });
+  return dueMs;
+}
+
 /** A worker that has a job which is due in some hundred ms, and the calls of its handler. */
 async function holding(ids: readonly string[], inMs: number, own = {}, aheadMs = AHEAD_MS) {
   const begun: { readonly id: string; readonly atMs: number }[] = [];
-  const dueMs = Math.ceil(await serverMs()) + inMs;
   const worker = await line.worker(async ({ id }) => void begun.push({ id, atMs: await serverMs() }), own);
-  if (ids.length > 0) await line.plan(...ids.map((id) => ({ id, dueMs })));
-  if (ids.length > 0) expect(await pass(aheadMs)).toMatchObject({ offered: ids.length });
+  const dueMs = await plannedAhead(ids, inMs, aheadMs);
   return { worker, begun, dueMs, ids: () => begun.map(({ id }) => id) };
 }
 
@@ -140,6 +147,23 @@ it('an edit of a job that is held counts: its handler gets the newer data, once'
   expect(await client().edit(queue(), 'a', { data: 'newer' })).toMatchObject({ status: 'edited' });
   await eventually(async () => (await pass(undefined)) && ids()).toEqual(['a']);
   expect(begun[0]?.atMs).toBeGreaterThanOrEqual(dueMs);
+});
+
+it('calls for a job whose worker died and lets nothing go end when their time is up, and change nothing', async () => {
+  await ensureGroup(line.redis, line.ref.keys);
+  const dueMs = await plannedAhead(['a'], LONG_MS);
+  const dead = { consumer: 'dead', bytesMax: 1_000_000, windowMs: 60_000 };
+  const { taken } = await line.jobs.serve(line.ref, { ended: [], given: [], take: 1 }, dead);
+  expect(taken).toMatchObject([{ kind: 'run', dueMs }]);
+  const hasty = () => client({ retryBudget: '1s' });
+  const refused = { code: 'unavailable', message: expect.stringContaining('a worker holds job a until it is due') };
+  const again = { id: 'a', delay: '1h', ifExists: 'replace' } as const;
+  await Promise.all([
+    expect(hasty().schedule(queue(), 'newer', again)).rejects.toMatchObject(refused),
+    expect(hasty().reschedule(queue(), 'a', { delay: '1h' })).rejects.toMatchObject(refused),
+    expect(hasty().cancel(queue(), { name: 'default' })).resolves.toMatchObject({ skipped: { refused: 1 } }),
+  ]);
+  expect(await held()).toBe(1);
 });
 
 it('another due time of a job that is held counts', async () => {

@@ -203,7 +203,7 @@ const SKIPPED: Readonly<Record<string, string>> = {
   'already-due': 'due already, waiting for a worker',
   kept: 'kept by --only',
   unreadable: 'its record or its id cannot be read',
-  refused: 'the change does not fit this job',
+  refused: 'the change does not fit this job, or its worker holds it and has not let it go',
   indeterminate: 'unsure, the reply was lost; "duestream show" says more',
 };
 
