@@ -32,6 +32,10 @@ export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'de
 /** No worker holds a job for longer; `lua/lib/held.lua` has it too. */
 const HELD_MS_MAX = 10_000;
 
+/** Whether a worker holds the job that it was given, which has this due time in its run, as `lua/lib/held.lua` says it. */
+export const isHeldAt = (nextDueMs: number | undefined, nowMs: number): boolean =>
+  nextDueMs !== undefined && nextDueMs > nowMs && nextDueMs <= nowMs + HELD_MS_MAX;
+
 /**
  * In words, of a job that Redis started before it was due: its worker holds it, and its handler begins when it is due. Undefined: it
  * is not held, or not any more.

@@ -164,7 +164,7 @@ export async function onFilter<Item extends Target, Result>(
   for (let isEnd = false; !isEnd && tally.matched < ask.limit && ask.signal?.aborted !== true; ) {
     try {
       const limit = Math.min(PAGE_JOBS, ask.limit - tally.matched);
-      const page = await pageOf(parts, { queue: ask.queue, filter, key, dueMs, limit, from });
+      const page = await pageOf(parts, { queue: ask.queue, filter, key, dueMs, meansHeld: true, limit, from });
       await changePage(parts, { ask, page, tally });
       from = page.next;
       isEnd = page.next === undefined;

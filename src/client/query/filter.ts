@@ -190,14 +190,17 @@ export function checkNotEmpty(input: JobFilter, owner: string): void {
 export const filterKey = (filter: object, means?: unknown): string =>
   digestOf(JSON.stringify(means === undefined ? filter : [filter, means])).slice(0, 8);
 
-/** What is looked through, one after the other. This is the one place that chooses where a state is read. */
-export function sourcesOf({
-  states,
-  tag,
-  set,
-  due,
-}: Filter<JobState>): readonly (Source | { readonly kind: 'over' })[] {
-  const live = LIST_STATES.filter((state) => states.includes(state)).map(sourceOf(due));
+/**
+ * What is looked through, one after the other. This is the one place that chooses where a state is read.
+ *
+ * @param meansHeld jobs that are held until they are due, which stand among those that run, count as scheduled
+ */
+export function sourcesOf(
+  { states, tag, set, due }: Filter<JobState>,
+  meansHeld = false,
+): readonly (Source | { readonly kind: 'over' })[] {
+  const looked: readonly JobState[] = meansHeld && states.includes('scheduled') ? [...states, 'running'] : states;
+  const live = LIST_STATES.filter((state) => looked.includes(state)).map(sourceOf(due));
   // A set is in one partition.
   const entry = set === undefined ? tag : setTag(set);
   const tagged = entry !== undefined && live.length > 0 ? [{ kind: 'tag' as const, tag: entry }] : undefined;

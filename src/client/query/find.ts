@@ -265,7 +265,7 @@ async function takePlaces(searching: Searching, batch: readonly Placed[]): Promi
     searching.spot = { phase: 'due', at: { ms: place.dueMs, queue, partition, index: 0, field: place.member } };
     const job = seen.get(place);
     const own = `${queue} ${partition} ${place.member}`;
-    if (!job || met.has(own) || !isMeant(job, ask.filter, line.source)) continue;
+    if (!job || met.has(own) || !isMeant(job, ask.filter, { source: line.source })) continue;
     met.add(own);
     const view = viewIn(job);
     if (hasRun(view, ask.filter)) jobs.push(view);

@@ -43,6 +43,8 @@ export interface PageAsk {
   readonly key: string;
   /** Of a change: what the cursor keeps. */
   readonly dueMs?: number | undefined;
+  /** Of a change: a job that a worker holds until it is due counts as scheduled, because its worker lets it go. */
+  readonly meansHeld?: boolean | undefined;
   /** Rows, the most. */
   readonly limit: number;
   readonly from: From | undefined;
@@ -108,7 +110,7 @@ const isFull = ({ rows, over, scanned, bytes }: Walked, { limit }: PageAsk, scan
 
 async function walk(reader: Reader, walking: Walking): Promise<Walked | Moved> {
   const { ask, layout, policy } = walking;
-  const sources = sourcesOf(ask.filter);
+  const sources = sourcesOf(ask.filter, ask.meansHeld);
   const walked: Walked = { rows: [], over: [], scanned: 0, bytes: 0, spot: ask.from?.spot ?? BEGINNING };
   const [first] = layout;
   const indexes = first ? await indexesOf(reader, { ref: first, filter: ask.filter, policy }) : [];
@@ -160,7 +162,7 @@ function take(walked: Walked, { slice, jobs, ask, source, spot }: Taking): Spot 
     looked += 1;
     walked.scanned += 1;
     const job = jobs.get(place);
-    if (job && !met.has(job.member) && isMeant(job, ask.filter, source)) {
+    if (job && !met.has(job.member) && isMeant(job, ask.filter, { source, meansHeld: ask.meansHeld })) {
       met.add(job.member);
       walked.rows.push(job);
     }
@@ -185,9 +187,14 @@ export function isPrefixed({ member }: Pick<Place, 'member'>, { idPrefix }: Pick
 }
 
 /** A job that has gone on to another state is met there. What the index of tags says counts only with the header. */
-export function isMeant(job: Found, { states, due, ...content }: ListFilter, source: Source): boolean {
-  const isHere = source.kind === 'tag' ? states.includes(job.state) : job.state === source.kind;
-  return isHere && isWithin(due, job.dueMs) && isLike(job, content);
+export function isMeant(
+  job: Found,
+  { states, due, ...content }: ListFilter,
+  { source, meansHeld = false }: { readonly source: Source; readonly meansHeld?: boolean | undefined },
+): boolean {
+  const isMet = source.kind === 'tag' || job.state === source.kind;
+  const isHere = states.includes(job.state) || (meansHeld && job.isHeld && states.includes('scheduled'));
+  return isMet && isHere && isWithin(due, job.dueMs) && isLike(job, content);
 }
 
 /** Whether the content of a job is what a filter says. */

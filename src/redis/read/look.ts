@@ -4,7 +4,8 @@
  */
 import { decodeRun, idOf, isTombstone, type Run } from '../../job/codec.ts';
 import { decodeHeader } from '../../job/record-header.ts';
-import type { LiveState } from '../../job/state.ts';
+import { isHeldAt, type LiveState } from '../../job/state.ts';
+import { serverNowMs } from '../connection/call-end.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
@@ -18,6 +19,8 @@ export interface Found {
   readonly id: string;
   readonly bare: boolean;
   readonly state: LiveState;
+  /** It is `running`, but its worker holds it until it is due, so it can still be changed. */
+  readonly isHeld: boolean;
   /** Undefined: a bare job that was not promoted yet. */
   readonly record: string | undefined;
   readonly run: Run | undefined;
@@ -42,10 +45,12 @@ export async function lookAt(
     redis.zmscore(scheduled, ...members),
     places.some(({ entryMs }) => entryMs !== undefined) ? redis.zmscore(stale, ...members) : [],
   ]);
+  // What was held when it was read may run by now.
+  const nowMs = serverNowMs(redis, jobs);
   return {
     jobs: places.map((place, at) => {
       const isOld = place.entryMs !== undefined && place.entryMs < Number(left[at] ?? 0);
-      return isOld ? undefined : foundAt(ref, place, { record: records[at], run: started[at], due: dues[at] });
+      return isOld ? undefined : foundAt(ref, place, { record: records[at], run: started[at], due: dues[at], nowMs });
     }),
     sizes: places.map(({ member }, at) => member.length + (records[at]?.length ?? 0)),
   };
@@ -56,7 +61,13 @@ type Value = string | null | undefined;
 function foundAt(
   ref: PartitionRef,
   place: Place,
-  stored: { readonly record: Value; readonly run: Value; readonly due: Value },
+  stored: {
+    readonly record: Value;
+    readonly run: Value;
+    readonly due: Value;
+    /** By the clock of Redis; undefined while nobody knows it. */
+    readonly nowMs: number | undefined;
+  },
 ): Found | undefined {
   const { member } = place;
   const { id, bare } = idOf(Buffer.from(member, 'latin1').toString());
@@ -67,12 +78,14 @@ function foundAt(
   const run = record === undefined ? undefined : decodeRun(stored.run ?? '');
   const state = run?.owner === undefined ? stateAt(due) : 'running';
   const at = state === 'running' ? undefined : due;
+  const isHeld = state === 'running' && stored.nowMs !== undefined && isHeldAt(run?.nextDueMs, stored.nowMs);
   return {
     ref,
     member,
     id,
     bare,
     state,
+    isHeld,
     record,
     run,
     dueMs: at === undefined ? entryDue(place, record, run) : dueOf(at).dueMs,

@@ -13,7 +13,7 @@ import { defineQueue } from '../../../src/job/queue.ts';
 import { heldText } from '../../../src/job/state.ts';
 import { ensureGroup } from '../../../src/redis/scripts/ready.ts';
 import { publishedCopy } from '../../chaos/faults/copies.mjs';
-import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
+import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine({ movers: false });
 
@@ -104,6 +104,46 @@ it('so it is by a filter', async () => {
   await eventually(held).toBe(4);
   expect(await client().cancel(queue(), { name: 'default' })).toMatchObject({ matched: 4, changed: 4, requested: 0 });
   expect(ids()).toEqual([]);
+});
+
+it('a change of all scheduled jobs means those that are held, and a dry run says so', async () => {
+  const { ids, dueMs } = await holding(['a', 'b'], LONG_MS);
+  await eventually(held).toBe(2);
+  const filter = { state: 'scheduled' } as const;
+  const laterMs = dueMs + 3_600_000;
+  const due = { at: new Date(laterMs) };
+  const moves = ['a', 'b'].map((id) => expect.objectContaining({ id, wasMs: dueMs, dueMs: laterMs }));
+  const dry = await client().reschedule(queue(), filter, due, { dryRun: true });
+  expect(dry).toMatchObject({ matched: 2, moves: expect.arrayContaining(moves) });
+  expect(await held()).toBe(2);
+  expect(await client().reschedule(queue(), filter, due)).toMatchObject({ matched: 2, changed: 2, skipped: {} });
+  expect((await line.picture()).scheduled).toEqual({ [memberOf('a')]: laterMs, [memberOf('b')]: laterMs });
+  expect(ids()).toEqual([]);
+});
+
+it('so does one by a tag', async () => {
+  const { ids, dueMs } = await holding([], LONG_MS);
+  await client().schedule(queue(), 'older', { id: 'a', at: new Date(dueMs), tags: ['x'] });
+  await client().schedule(queue(), 'older', { id: 'b', at: new Date(dueMs), tags: ['y'] });
+  await pass();
+  await eventually(held).toBe(2);
+  const due = { from: new Date(dueMs), to: new Date(dueMs + 1) };
+  const changed = { matched: 1, changed: 1 };
+  expect(await client().edit(queue(), { tag: 'x', due }, { data: 'newer' })).toMatchObject(changed);
+  expect(await client().runNow(queue(), { tag: 'y', due })).toMatchObject(changed);
+  expect((await line.picture()).scheduled).toMatchObject({ [memberOf('a')]: dueMs });
+  await eventually(async () => (await pass()) && ids()).toEqual(['b']);
+});
+
+it('a job that has begun after it was held is none of them', async () => {
+  const door = gate();
+  const worker = await line.worker(() => door.opened);
+  await plannedAhead(['a'], SHORT_MS);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
+  const none = { matched: 0, changed: 0, requested: 0 };
+  expect(await client().cancel(queue(), { state: 'scheduled' })).toMatchObject(none);
+  door.open();
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
 });
 
 it('a cancel by a client that does not know of held jobs is told when its worker lets the job go', async () => {
