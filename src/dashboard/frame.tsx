@@ -7,6 +7,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { logOut, type Session } from './api.ts';
 import { KeyHelp, search } from './keys.tsx';
 import { pauseLive, resumeLive, useLive } from './live.ts';
+import { secondText } from './parts/clock.ts';
 import { Icon } from './parts/icon.tsx';
 import { type About, Caller, May } from './parts/may.tsx';
 import { ProblemNote } from './parts/problem.tsx';
@@ -183,8 +184,6 @@ function crumbsOf({ name, path }: Route): readonly Crumb[] {
   return first === '' ? [{ text }] : [now, queue, { text }];
 }
 
-const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-
 /** Whether what one sees is of this second. The clock is that of the last look; nobody has to hear it each second. */
 function Live() {
   const { now, state, hasGap, why } = useLive();
@@ -197,7 +196,7 @@ function Live() {
       ) : null}
       <span class={`live ${state}`} title={why}>
         <span role="status">{words.frame.live[state]}</span>
-        {now === undefined ? null : <small aria-hidden="true">{CLOCK.format(now.nowMs)}</small>}
+        {now === undefined ? null : <small aria-hidden="true">{secondText(now.nowMs)}</small>}
       </span>
       <span class="desk">
         <PauseButton />

@@ -1,6 +1,7 @@
 /** What the pages say in words: times in the zone of whoever looks, with UTC beside it, and long ids. */
 import { expect, test } from 'vitest';
-import { shortText, utcBeside } from '../../src/dashboard/parts/words.ts';
+import { utcBeside } from '../../src/dashboard/parts/clock.ts';
+import { shortText } from '../../src/dashboard/parts/words.ts';
 
 const atMs = Date.UTC(2026, 10, 22, 22, 14, 5);
 

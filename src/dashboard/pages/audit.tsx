@@ -5,12 +5,12 @@ import { queryOf } from '../call.ts';
 import * as calls from '../calls.ts';
 import { useLive } from '../live.ts';
 import { useList } from '../parts/asked.ts';
+import { localText, secondText, utcText } from '../parts/clock.ts';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Id, ListActions } from '../parts/table.tsx';
 import { longDayText, midnightMs } from '../parts/when.ts';
-import { localText, utcText } from '../parts/words.ts';
 import { go, type Route } from '../router.ts';
-import { language, words } from '../words/words.ts';
+import { words } from '../words/words.ts';
 import '../css/audit.css';
 
 const say = words.audit;
@@ -165,20 +165,13 @@ function Chip({ name, any, value = '', values, set }: ChipOf) {
   );
 }
 
-const CLOCK = new Intl.DateTimeFormat(language, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-});
-
 function Row({ entry }: { readonly entry: Entry }) {
   const { atMs, who, way, verb, reason } = entry;
   return (
     <tr>
       <td class="quiet t">
         <time dateTime={utcText(atMs)} title={localText(atMs)}>
-          {CLOCK.format(atMs)}
+          {secondText(atMs)}
         </time>
       </td>
       <th scope="row">

@@ -3,7 +3,7 @@
  * heat map, and a plot over time with its axis. Who cannot see a chart is told its `label`.
  */
 import type { ComponentChildren } from 'preact';
-import { language } from '../words/words.ts';
+import { timeText, weekDateText } from './clock.ts';
 
 const HOUR_MS = 3_600_000;
 const WIDTH = 96;
@@ -109,9 +109,6 @@ export interface Tick {
   readonly isDay?: boolean;
 }
 
-const CLOCK = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const DAY = new Intl.DateTimeFormat(language, { weekday: 'short', day: 'numeric', month: 'short' });
-
 /** Marks at each `every`th hour of the clock of whoever looks; midnights carry the day. */
 export function hourTicks(fromMs: number, toMs: number, every: number): readonly Tick[] {
   const ticks: Tick[] = [];
@@ -119,7 +116,7 @@ export function hourTicks(fromMs: number, toMs: number, every: number): readonly
     const hour = new Date(ms).getHours();
     if (hour % every !== 0) continue;
     const left = tenth(((ms - fromMs) / (toMs - fromMs)) * 100);
-    ticks.push(hour === 0 ? { left, text: DAY.format(ms), isDay: true } : { left, text: CLOCK.format(ms) });
+    ticks.push(hour === 0 ? { left, text: weekDateText(ms), isDay: true } : { left, text: timeText(ms) });
   }
   return ticks;
 }
@@ -132,7 +129,7 @@ export function minuteTicks(fromMs: number, toMs: number, every: number): readon
   const first = Math.ceil(fromMs / stepMs) * stepMs;
   return Array.from({ length: Math.max(0, Math.floor((toMs - first) / stepMs) + 1) }, (_, nth) => {
     const ms = first + nth * stepMs;
-    return { left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: CLOCK.format(ms) };
+    return { left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: timeText(ms) };
   });
 }
 
@@ -144,7 +141,7 @@ export function dayTicks(fromMs: number, toMs: number, every: number): readonly 
   for (let nth = 0; day.getTime() <= toMs; nth += 1, day.setDate(day.getDate() + 1)) {
     const ms = day.getTime();
     if (ms < fromMs || nth % every !== 0) continue;
-    ticks.push({ left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: DAY.format(ms) });
+    ticks.push({ left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: weekDateText(ms) });
   }
   return ticks;
 }

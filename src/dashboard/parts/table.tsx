@@ -3,7 +3,8 @@ import { type ComponentChildren, toChildArray } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { words } from '../words/words.ts';
 import type { Listed } from './asked.ts';
-import { localText, relativeText, shortText, utcBeside, utcText } from './words.ts';
+import { localText, utcBeside, utcText } from './clock.ts';
+import { relativeText, shortText } from './words.ts';
 
 // A table that scrolls inside itself where it is wider than the page, also by keyboard. In a narrow window each row is a
 // card, and each cell has the name of its column in front. Without rows there is no table, and no heads of nothing.

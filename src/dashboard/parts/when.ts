@@ -1,14 +1,9 @@
 /** Moments as people say them: today, yesterday, a weekday, a date; in the zone and the language of whoever looks. */
 import { language } from '../words/words.ts';
+import { dateText, longWeekDateText, timeText } from './clock.ts';
 
 const DAY_MS = 86_400_000;
 const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
-const DATE = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' });
-const WEEKDAY = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long' });
-const CLOCK = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-
-/** `02:30` */
-export const clockText = (ms: number): string => CLOCK.format(ms);
 
 /** Midnight of the day of a moment. */
 export const midnightMs = (ms: number): number => new Date(ms).setHours(0, 0, 0, 0);
@@ -17,27 +12,27 @@ export const midnightMs = (ms: number): number => new Date(ms).setHours(0, 0, 0,
 const daysBetween = (fromMs: number, toMs: number): number =>
   Math.round((midnightMs(toMs) - midnightMs(fromMs)) / DAY_MS);
 
-/** `today`, `yesterday`, `20 Nov` */
+/** `today`, `yesterday`, `Nov 20` */
 export function dayText(ms: number, nowMs: number): string {
   const away = daysBetween(nowMs, ms);
-  return Math.abs(away) <= 1 ? RELATIVE.format(away, 'day') : DATE.format(ms);
+  return Math.abs(away) <= 1 ? RELATIVE.format(away, 'day') : dateText(ms);
 }
 
-/** `Today`, `Wednesday 25 November` */
+/** `Today`, `Wednesday, November 25` */
 export function longDayText(ms: number, nowMs: number): string {
   const day = dayText(ms, nowMs);
-  return daysBetween(nowMs, ms) === 0 ? capital(day) : WEEKDAY.format(ms);
+  return daysBetween(nowMs, ms) === 0 ? capital(day) : longWeekDateText(ms);
 }
 
 /** `today 16:45` */
-export const momentText = (ms: number, nowMs: number): string => `${dayText(ms, nowMs)} ${clockText(ms)}`;
+export const momentText = (ms: number, nowMs: number): string => `${dayText(ms, nowMs)} ${timeText(ms)}`;
 
-/** `yesterday 18:12 – 18:41`, `20 Nov – today 16:20` */
+/** `yesterday 18:12 – 18:41`, `Nov 20 – today 16:20` */
 export function spanText(fromMs: number, toMs: number, nowMs: number): string {
-  if (clockText(fromMs) === clockText(toMs) && toMs - fromMs < DAY_MS) return momentText(fromMs, nowMs);
+  if (timeText(fromMs) === timeText(toMs) && toMs - fromMs < DAY_MS) return momentText(fromMs, nowMs);
   const isOneDay = daysBetween(fromMs, toMs) === 0;
   return isOneDay
-    ? `${momentText(fromMs, nowMs)} – ${clockText(toMs)}`
+    ? `${momentText(fromMs, nowMs)} – ${timeText(toMs)}`
     : `${dayText(fromMs, nowMs)} – ${momentText(toMs, nowMs)}`;
 }
 

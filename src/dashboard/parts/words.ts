@@ -1,4 +1,4 @@
-/** Numbers and times in words. */
+/** Numbers and lengths of time in words. What the clock says is in clock.ts. */
 import { language, words } from '../words/words.ts';
 
 const NUMBER = new Intl.NumberFormat(language);
@@ -57,36 +57,6 @@ export const relativeText = (atMs: number, nowMs: number): string => {
   if (Math.abs(away) < 1000) return words.parts.now;
   return (away > 0 ? words.parts.ahead : words.parts.ago)(durationText(away));
 };
-
-const LOCAL = new Intl.DateTimeFormat('en-CA', {
-  year: 'numeric',
-  month: '2-digit',
-  day: '2-digit',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-  timeZoneName: 'short',
-});
-
-/** `2026-11-22 23:14:05 GMT+1`: in the zone of whoever looks. */
-export const localText = (atMs: number): string =>
-  isInstant(atMs) ? LOCAL.format(atMs).replace(', ', ' ') : String(atMs);
-
-/** `2026-11-22T22:14:05.000Z` */
-export const utcText = (atMs: number): string => (isInstant(atMs) ? new Date(atMs).toISOString() : String(atMs));
-
-/** `22:14:05 UTC`, with its date where that is another; empty where the local time is the same. @param local as `localText` */
-export function utcBeside(atMs: number, local: string): string {
-  const [day = '', time = ''] = utcText(atMs)
-    .replace(/\.\d+Z$/, '')
-    .split('T');
-  if (time === '' || local.startsWith(`${day} ${time}`)) return '';
-  return local.startsWith(day) ? `${time} UTC` : `${day} ${time} UTC`;
-}
-
-/** What a calendar has: a due time may be any number. */
-const isInstant = (atMs: number): boolean => Math.abs(atMs) <= 8.64e15;
 
 /** `3.2 MiB` */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -4,6 +4,7 @@ import { askJson } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { ownZone } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useMay } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
@@ -72,8 +73,6 @@ export function Create({ path: [queue = ''], query }: Route) {
     </div>
   );
 }
-
-const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const ID_BYTES = 12;
 

@@ -4,11 +4,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { askJson, urlOf } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
+import { ownZone, timeText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Axis, Bars, type Tick } from '../../parts/plot.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { numberText, relativeText, spanText } from '../../parts/words.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import { When } from '../job/when.tsx';
 import { bodyOf, commandOf, curlOf, drainOf, type Filled, type Form, hasDue, programOf } from './form.ts';
 
@@ -164,12 +165,12 @@ function Obstacles({ set, preview: { dueMs, beside }, counts }: Stepped & { read
         </Step>
       ) : null}
       {drain === undefined || limits === undefined ? null : (
-        <Step isWarning head={`≈ ${CLOCK.format(dueMs + drain.lateMs)}`}>
+        <Step isWarning head={`≈ ${timeText(dueMs + drain.lateMs)}`}>
           <b>{said.late(spanText(drain.lateMs))}</b> {said.lets(limits.text)}
           {free === undefined ? null : (
             <span class="diff">
               <button type="button" onClick={() => set({ when: 'at', ...localOf(free) })}>
-                {said.instead(CLOCK.format(free))}
+                {said.instead(timeText(free))}
               </button>
             </span>
           )}
@@ -179,12 +180,10 @@ function Obstacles({ set, preview: { dueMs, beside }, counts }: Stepped & { read
   );
 }
 
-const CLOCK = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-
 /** An instant as the fields of the form have it, in the zone of whoever looks. */
 function localOf(atMs: number): Pick<Form, 'at' | 'zone'> {
   const shifted = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000);
-  return { at: shifted.toISOString().slice(0, 16), zone: Intl.DateTimeFormat().resolvedOptions().timeZone };
+  return { at: shifted.toISOString().slice(0, 16), zone: ownZone() };
 }
 
 /** More of them are nobody's help. */
@@ -211,13 +210,13 @@ function Beside({ preview: { queue, dueMs, beside } }: { readonly preview: Previ
   const all = counts.reduce((sum, count) => sum + count, 0);
   const ticks: Tick[] = [];
   for (let ms = Math.ceil(fromMs / MARK_MS) * MARK_MS; ms < fromMs + wholeMs; ms += MARK_MS) {
-    ticks.push({ left: ((ms - fromMs) / wholeMs) * 100, text: CLOCK.format(ms) });
+    ticks.push({ left: ((ms - fromMs) / wholeMs) * 100, text: timeText(ms) });
   }
   if (all === 0) return <p class="quiet alone">{said.alone}</p>;
   return (
     <figure class="plot small">
       <figcaption>
-        <b>{said.around(queue, CLOCK.format(dueMs))}</b>
+        <b>{said.around(queue, timeText(dueMs))}</b>
         <span>{said.byMinute(numberText(Math.max(...counts)))}</span>
       </figcaption>
       <div class="near">

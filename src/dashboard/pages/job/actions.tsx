@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { isLiveState } from '../../../job/state.ts';
 import { ApiError, askJson } from '../../api.ts';
 import * as calls from '../../calls.ts';
+import { ownZone } from '../../parts/clock.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DueField, dueMsOf, isDue, type NewDue } from '../../parts/due.tsx';
 import { changeText, relativeText } from '../../parts/words.ts';
@@ -151,7 +152,7 @@ function NewDueSaid({ job, due }: { readonly job: Report; readonly due: NewDue }
   return (
     <p>
       <Is job={job} /> {atMs === undefined ? null : <DueSaid text={said.becomes} atMs={atMs} nowMs={job.nowMs} />}
-      <span class="quiet"> {said.inZone(Intl.DateTimeFormat().resolvedOptions().timeZone)}</span>
+      <span class="quiet"> {said.inZone(ownZone())}</span>
     </p>
   );
 }

@@ -1,12 +1,13 @@
 /** Where the time of a job went, as pictures to scale: all of it as one bar, and each start on a line of time. */
 import { useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
+import { dateText, secondText, timeText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Axis, type Tick } from '../../parts/plot.tsx';
 import { State } from '../../parts/state.tsx';
 import { Id } from '../../parts/table.tsx';
 import { spanText } from '../../parts/words.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import { type Attempt, COLOURS, isFailed, type Life, type Piece, type Sum, sumsOfLife } from './life.ts';
 import { When } from './when.tsx';
 
@@ -85,7 +86,7 @@ export function Attempts({ life }: { readonly life: Life }) {
       </header>
       <div class="fall">
         <div class="fr head">
-          <span>{said.due(CLOCK.format(life.fromMs))}</span>
+          <span>{said.due(secondText(life.fromMs))}</span>
           <div class="track">
             <Axis ticks={ticksOf(range)} />
           </div>
@@ -211,15 +212,6 @@ function Failure({ attempt: { end, owner } }: Pick<Row, 'attempt'>) {
 
 // The axis: offsets from the due time within a minute, the clock of whoever looks beyond, days beyond those.
 
-const CLOCK = new Intl.DateTimeFormat(language, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-});
-const MINUTES = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const DAYS = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' });
-
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -246,6 +238,6 @@ export function ticksOf({ fromMs, toMs }: Range): readonly Tick[] {
 }
 
 function clockText(ms: number, stepMs: number): string {
-  if (stepMs >= DAY_MS) return DAYS.format(ms);
-  return (stepMs >= MINUTE_MS ? MINUTES : CLOCK).format(ms);
+  if (stepMs >= DAY_MS) return dateText(ms);
+  return (stepMs >= MINUTE_MS ? timeText : secondText)(ms);
 }

@@ -5,6 +5,7 @@ import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useLive } from '../../live.ts';
 import { useList } from '../../parts/asked.ts';
+import { secondText, timeText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Axis } from '../../parts/plot.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
@@ -16,7 +17,7 @@ import { words } from '../../words/words.ts';
 import { instantOf, localOf } from './filters.ts';
 import { keyOf, type Row } from './list.tsx';
 import { Missed } from './missed.tsx';
-import { clockText, momentText, secondText } from './times.ts';
+import { momentText } from './times.ts';
 import '../../css/jobs.css';
 import '../../css/at.css';
 
@@ -158,7 +159,7 @@ function Say({ lanes, atMs, fromMs, toMs }: SayOf) {
   const bad = lanes.filter(({ dead }) => sum(dead) > 0);
   const died = sum(bad.map(({ dead }) => sum(dead)));
   const starts = sum(lanes.map((lane) => sum(lane.starts)));
-  const span = `${clockText(fromMs)} – ${clockText(toMs)}`;
+  const span = `${timeText(fromMs)} – ${timeText(toMs)}`;
   return (
     <section class="say">
       <h1>
@@ -225,7 +226,7 @@ function Lanes({
   const leftOf = (ms: number) => ((ms - fromMs) / (toMs - fromMs)) * 100;
   const ticks = Array.from({ length: Math.ceil((toMs - fromMs) / grain.tickMs) }, (_, nth) => {
     const ms = Math.ceil(fromMs / grain.tickMs) * grain.tickMs + nth * grain.tickMs;
-    return { left: leftOf(ms), text: clockText(ms) };
+    return { left: leftOf(ms), text: timeText(ms) };
   }).filter(({ left }) => left < 100);
   return (
     <section class="lanes" aria-label={words.moment.lanes}>
@@ -293,7 +294,7 @@ function Ran({ atMs, nowMs }: { readonly atMs: number; readonly nowMs: number })
       keyOf,
     },
   );
-  const [begin, end] = [clockText(atMs), clockText(atMs + MINUTE_MS)];
+  const [begin, end] = [timeText(atMs), timeText(atMs + MINUTE_MS)];
   return (
     <section aria-label={words.moment.ran(begin, end)} aria-busy={isBusy} class="found">
       <header class="sec">

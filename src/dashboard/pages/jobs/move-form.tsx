@@ -1,5 +1,6 @@
 /** By how much jobs move, or where to: and when the first and the last of them would be due then. */
 import { useState } from 'preact/hooks';
+import { ownZone } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { words } from '../../words/words.ts';
 import { instantOf } from './filters.ts';
@@ -150,7 +151,7 @@ function MoveNotes({ rows, move }: { readonly rows: readonly Row[]; readonly mov
   const nowMs = Date.now();
   const atOnce = rows.filter(({ dueMs = nowMs }) => moved(move, dueMs) <= nowMs).length;
   const notes = [
-    ...(move.kind === 'days' ? [words.jobs.sameHour(Intl.DateTimeFormat().resolvedOptions().timeZone)] : []),
+    ...(move.kind === 'days' ? [words.jobs.sameHour(ownZone())] : []),
     ...(move.kind === 'at' && rows.length > 1 ? [words.jobs.allAtOnce] : []),
     ...(atOnce > 0 ? [words.jobs.dueAtOnce(atOnce)] : []),
   ];

@@ -1,9 +1,9 @@
 /** What comes due in the next day: a line for each queue, a column for each half hour, and the herds by name. */
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
-import { timeText, weekTimeText } from '../../parts/clock.ts';
+import { timeText, utcText, weekTimeText } from '../../parts/clock.ts';
 import { Axis, Bars, Cells, hourTicks } from '../../parts/plot.tsx';
-import { durationText, numberText, utcText } from '../../parts/words.ts';
+import { durationText, numberText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import { whereOf } from '../jobs/filters.ts';
 import { columnsFromMs, columnsToMs, HALF_MS, herdsIn, levelOf, type Step, stepsOf } from './saying.ts';

@@ -2,11 +2,12 @@
 import type { ComponentChildren } from 'preact';
 import type { Schemas } from '../../api-types.ts';
 import type { Asked } from '../../parts/asked.ts';
+import { utcText, weekSecondText } from '../../parts/clock.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { durationText, utcText } from '../../parts/words.ts';
+import { durationText } from '../../parts/words.ts';
 import { settingRows } from '../../setting-rows.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import { nightAddress } from './addresses.ts';
 import { clockText } from './say.tsx';
 import { saidText, settingName } from './values.ts';
@@ -51,14 +52,6 @@ export function Entries({ entries }: { readonly entries: readonly Entry[] }) {
   );
 }
 
-const SECONDS = new Intl.DateTimeFormat(language, {
-  weekday: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-});
-
 const ICONS: Readonly<Record<Entry['what'], readonly [icon: IconName, level: '' | 'warn' | 'bad']>> = {
   paused: ['pause', 'warn'],
   resumed: ['play', ''],
@@ -79,7 +72,7 @@ const List = ({ entries }: { readonly entries: readonly Entry[] }) => (
         <li key={entry.entry} class={level}>
           <Icon name={icon} />
           <time class="t" dateTime={utcText(entry.atMs)} title={utcText(entry.atMs)}>
-            {SECONDS.format(entry.atMs)}
+            {weekSecondText(entry.atMs)}
           </time>
           <span>
             <Told entry={entry} />

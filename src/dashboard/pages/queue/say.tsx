@@ -2,9 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
+import { timeText, weekDateText } from '../../parts/clock.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { troubleOf } from '../../trouble.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import type { Why } from './seen.ts';
 
 type Reason = Why['reasons'][number];
@@ -26,14 +27,11 @@ export function isHindered(why: Why | undefined): boolean {
 export const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
 const { say } = words.queue;
-const HOUR = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-const CLOCK = new Intl.DateTimeFormat(language, HOUR);
-const DAY = new Intl.DateTimeFormat(language, { weekday: 'short', day: 'numeric', month: 'short', ...HOUR });
 const DAY_MS = 86_400_000;
 
 /** Without its day where that is no riddle. */
 export const clockText = (atMs: number): string =>
-  (Math.abs(atMs - Date.now()) < DAY_MS / 2 ? CLOCK : DAY).format(atMs);
+  Math.abs(atMs - Date.now()) < DAY_MS / 2 ? timeText(atMs) : `${weekDateText(atMs)}, ${timeText(atMs)}`;
 
 export const jobsText = (count: number): string => words.queue.jobs(count, numberText(count));
 

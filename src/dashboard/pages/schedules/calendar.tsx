@@ -3,11 +3,12 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
+import { longDateText, ownZone, timeText, weekdayText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { clockText, longDayText, midnightMs } from '../../parts/when.ts';
+import { longDayText, midnightMs } from '../../parts/when.ts';
 import { numberText } from '../../parts/words.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import { ruleText } from './rule.ts';
 import { ruleOf, type Schedule, whatClocksDid } from './schedule-words.ts';
 import { type ClockChange, nextClockChange } from './zones.ts';
@@ -49,13 +50,13 @@ export function Calendar({ schedules }: { readonly schedules: readonly Schedule[
     <section class="weeks" aria-labelledby="calendar" aria-busy={isBusy}>
       <header class="sec">
         <h2 id="calendar">{say.week}</h2>
-        <p>{say.inYourZone(Intl.DateTimeFormat().resolvedOptions().timeZone)}</p>
+        <p>{say.inYourZone(ownZone())}</p>
         <fieldset class="seg">
           <legend class="away">{say.whichWeek}</legend>
           {(['this', 'next', 'change'] as const).map((one) =>
             one === 'change' && change === undefined ? null : (
               <button key={one} type="button" aria-pressed={week === one} onClick={() => setWeek(one)}>
-                {one === 'change' ? say.nextChange(LONG.format(change?.atMs)) : say.weeks[one]}
+                {one === 'change' ? say.nextChange(longDateText(change?.atMs ?? nowMs)) : say.weeks[one]}
               </button>
             ),
           )}
@@ -67,7 +68,7 @@ export function Calendar({ schedules }: { readonly schedules: readonly Schedule[
           <span />
           {days.map((day) => (
             <b key={day} class={midnightMs(nowMs) === day ? 'today' : undefined}>
-              {WEEKDAY.format(day)} {new Date(day).getDate()}
+              {weekdayText(day)} {new Date(day).getDate()}
             </b>
           ))}
         </div>
@@ -88,9 +89,6 @@ export function Calendar({ schedules }: { readonly schedules: readonly Schedule[
     </section>
   );
 }
-
-const WEEKDAY = new Intl.DateTimeFormat(language, { weekday: 'short' });
-const LONG = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'long', year: 'numeric' });
 
 const zonesOf = (schedules: readonly Schedule[]): readonly string[] => [
   ...new Set(schedules.flatMap(({ input: { zone } }) => (zone === undefined ? [] : [String(zone)]))),
@@ -245,7 +243,7 @@ function Band({ name, fromMs, toMs, many, nowMs }: BandOf & Pick<DayOf, 'nowMs'>
       style={{ top: topOf(minuteOf(fromMs)), height: topOf(height) }}
     >
       <span>{name}</span>
-      <small>{`${clockText(fromMs)} – ${clockText(toMs)}, ${say.runs(many)}`}</small>
+      <small>{`${timeText(fromMs)} – ${timeText(toMs)}, ${say.runs(many)}`}</small>
     </a>
   );
 }
@@ -263,7 +261,7 @@ function Block({ runs, nowMs }: { readonly runs: readonly Run[] } & Pick<DayOf, 
       style={{ top: topOf(minuteOf(first.atMs)) }}
     >
       <span>
-        {clockText(first.atMs)} {first.name}
+        {timeText(first.atMs)} {first.name}
         {others.length === 0 ? '' : ` + ${numberText(others.length)}`}
       </span>
       {moved === undefined ? null : <small>{say.movedFrom(moved.slice(11, 16))}</small>}

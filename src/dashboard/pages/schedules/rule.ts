@@ -1,5 +1,6 @@
 /** The rule of a schedule in words, where it is one of those that people write; else undefined: then the rule speaks for itself. */
-import { language, words } from '../../words/words.ts';
+import { utcDateText, utcWeekdayText } from '../../parts/clock.ts';
+import { words } from '../../words/words.ts';
 
 const say = words.schedules.rule;
 
@@ -85,11 +86,9 @@ function daysText({ day, month, weekday }: Days): string | undefined {
   if (day === '*' && month === '*') return weekday === '*' ? '' : weekdaysText(weekday);
   if (weekday !== '*' || !/^\d+$/.test(day)) return undefined;
   if (month === '*') return say.dayOfMonth(day);
-  return /^\d+$/.test(month) ? DATE.format(Date.UTC(2024, Number(month) - 1, Number(day))) : undefined;
+  return /^\d+$/.test(month) ? utcDateText(Date.UTC(2024, Number(month) - 1, Number(day))) : undefined;
 }
 
-const DATE = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'long', timeZone: 'UTC' });
-const WEEKDAY = new Intl.DateTimeFormat(language, { weekday: 'short', timeZone: 'UTC' });
 const NAMES = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 /** `1-5` → `Mon – Fri`, `0,6` → `Sun, Sat` */
@@ -105,5 +104,5 @@ function weekdayName(text: string): string | undefined {
   const named = NAMES.indexOf(text.toLowerCase());
   const number = named >= 0 ? named : /^[0-7]$/.test(text) ? Number(text) % 7 : undefined;
   // 7 January 2024 was a Sunday.
-  return number === undefined ? undefined : WEEKDAY.format(Date.UTC(2024, 0, 7 + number));
+  return number === undefined ? undefined : utcWeekdayText(Date.UTC(2024, 0, 7 + number));
 }

@@ -3,17 +3,16 @@ import { useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { utcMonthText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ProblemNote, Unread } from '../../parts/problem.tsx';
 import { durationText, numberText, shareText } from '../../parts/words.ts';
-import { language, words } from '../../words/words.ts';
+import { words } from '../../words/words.ts';
 import '../../css/slo.css';
 
 const said = words.slo;
 
 type Slo = Schemas['Slo'];
-
-const MONTH = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** `2026-11`, so many months away. @param by 0: of now */
 function monthText(by: number): string {
@@ -28,7 +27,7 @@ export function SloReport() {
   const [by, setBy] = useState(0);
   const month = monthText(by);
   const { value, problem, isBusy } = useAsked(calls.slo, { month });
-  const name = MONTH.format(new Date(`${month}-01T00:00:00Z`));
+  const name = utcMonthText(Date.parse(`${month}-01T00:00:00Z`));
   return (
     <>
       {value === undefined ? <h1 class="quiet">{said.looking}</h1> : <Sentence queues={value.queues} month={name} />}
