@@ -206,7 +206,7 @@ function Gap({ change: { atMs, byMs } }: { readonly change: ClockChange }) {
   const text = (minute: number) =>
     `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
   return (
-    <div class="gap" style={{ top: topOf(from), height: topOf(minutes) }}>
+    <div class="gap" style={{ top: topOf(from), '--length': topOf(minutes) }}>
       <span>{say.notThere(text(from), text(from + minutes))}</span>
     </div>
   );
@@ -235,12 +235,12 @@ function marksOf(planned: readonly Planned[], dayMs: number) {
 }
 
 function Band({ name, fromMs, toMs, many, nowMs }: BandOf & Pick<DayOf, 'nowMs'>) {
-  const height = Math.max(1, minuteOf(toMs) - minuteOf(fromMs));
+  const length = Math.max(1, minuteOf(toMs) - minuteOf(fromMs));
   return (
     <a
       class={`blk band ${toMs < nowMs ? 'past' : ''}`}
       href={addressOf(name)}
-      style={{ top: topOf(minuteOf(fromMs)), height: topOf(height) }}
+      style={{ top: topOf(minuteOf(fromMs)), '--length': topOf(length) }}
     >
       <span>{name}</span>
       <small>{`${timeText(fromMs)} – ${timeText(toMs)}, ${say.runs(many)}`}</small>
