@@ -40,6 +40,8 @@ async function buildInto(folder) {
     // Relative, so that the pages work below any prefix.
     base: './',
     logLevel: 'warn',
+    // Whoever builds, such as a test with NODE_ENV=test: the pages are those that are shipped, without notes for a developer.
+    oxc: { jsx: { development: false } },
     build: {
       outDir: folder,
       emptyOutDir: true,
