@@ -34,7 +34,20 @@ afterAll(async () => {
 
 const everyPage = Object.entries(ADDRESSES);
 
+/** Where the menu of pages leads. */
+const PLACES = `[...document.querySelectorAll('.rail nav[aria-label="Pages"] a')].map((one) => one.getAttribute('href'))`;
+
 describe('every page', { timeout: HOOK_MS }, () => {
+  test('is one of those that are tried here, if the menu leads to it', async () => {
+    const window = await enter(browser, api, { token: api.admin });
+    // What a token may see is known when it was asked for.
+    await window.settled();
+    const places = await window.page.evaluate<readonly string[]>(PLACES);
+    expect(places.length).toBeGreaterThan(5);
+    expect(places.filter((place) => !everyPage.some(([, address]) => address.startsWith(place)))).toEqual([]);
+    await window.close();
+  });
+
   test.each([
     { theme: 'light', size: DESKTOP },
     { theme: 'dark', size: PHONE },
