@@ -206,6 +206,7 @@ function piecesOf(facts: StartFacts): readonly Piece[] {
     until(signMs, 'ran');
     until(takenMs, 'unproven');
   }
+  // @last-part
   until(startedMs, 'worker');
   return pieces;
 }

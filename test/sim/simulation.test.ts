@@ -31,9 +31,10 @@ test.each(isSlice ? [1] : [1, 2, 3])(
   'seed %i: nothing is lost, doubled, early, stuck or left',
   { timeout: 900_000 },
   async (seed) => {
-    const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
+    const { anomalies, jobs, accounts } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
     expect(anomalies).toEqual([]);
     expect(jobs).toBeGreaterThan(100);
+    expect(accounts).toBeGreaterThan(10);
   },
 );
 
@@ -159,6 +160,15 @@ const CONTROLS = [
     file: 'dist/worker/run/holds.js',
     mark: 'begins',
     edit: () => 'else if (false)',
+  },
+  {
+    title: 'leaves the last part out of the account of a start',
+    wanted: ['ACCOUNT'],
+    faults: '',
+    seed: 1,
+    file: 'dist/job/account.js',
+    mark: 'last-part',
+    edit: () => '',
   },
   {
     title: 'ends a job that is held by a cancel that its worker does not hear of',

@@ -840,6 +840,7 @@ export const de: Words = {
         redis: 'Redis',
       },
       notPaused: 'sie ist nicht angehalten',
+      lastStart: (text) => `Wann der letzte der wartenden Jobs startet: ${text}.`,
       leaders: (led, all, names) => `${names} führt ${led} von ${all} Partitionen`,
       noLimit: 'kein Limit ist gesetzt',
       workers: (count, slots) =>

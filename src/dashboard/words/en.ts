@@ -841,6 +841,7 @@ export const en = {
         redis: 'Redis',
       },
       notPaused: 'it is not paused',
+      lastStart: (text: string) => `When the last of the jobs that wait starts: ${text}.`,
       leaders: (led: number, all: number, names: string) => `${names} leads ${led} of ${all} partitions`,
       noLimit: 'no limit is set',
       workers: (count: number, slots: string | undefined) =>

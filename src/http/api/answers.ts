@@ -210,7 +210,11 @@ export interface Answers {
   readonly DayEvent: Seen<DayEvent>;
   readonly Slo: QueueSlo;
   readonly Slos: Slos;
-  readonly WhyNothingMoves: OfQueue & Why;
+  readonly WhyNothingMoves: OfQueue &
+    Why & {
+      /** Of the jobs that wait. */
+      readonly lastStart: StartEstimate | undefined;
+    };
   readonly JobsPage: OfQueue &
     Paged & {
       readonly states: readonly JobState[];

@@ -190,11 +190,17 @@ describe('a job that waits', () => {
     const place = ['--redis', api.redis.url, '--namespace', 'duestream'];
     const { out } = await runHere(['show', 'mails', 'e', ...place]);
     expect(out).toMatch(/^starts +in about \d+ s: 3 jobs before it, at 6\/min by the rate$/m);
+    const why = await runHere(['queues', 'why', 'mails', ...place]);
+    expect(why.out).toMatch(/^last start +in about \d+ s: 3 jobs before it, at 6\/min by the rate$/m);
+    const { lastStart } = (await api.ask('GET /v1/queues/mails/why')).body;
+    expect(lastStart).toMatchObject({ kind: 'about', before: 3, pacedBy: 'rate', perSecond: 0.1 });
   });
 
   test('is told why nobody can tell it', async () => {
     await lineUp();
     expect(await startsOf('e')).toMatchObject({ kind: 'untold', untold: 'no-worker' });
+    // The reasons say it already.
+    expect((await api.ask('GET /v1/queues/mails/why')).body).not.toHaveProperty('lastStart');
     await api.ask('POST /v1/queues/mails/pause', { body: { reason: 'x' } });
     expect(await startsOf('e')).toMatchObject({ untold: 'paused', text: 'nobody can tell: the queue is paused' });
   });

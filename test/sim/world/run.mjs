@@ -72,16 +72,29 @@ export async function simulate(settings) {
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random, ahead };
   const untilUs = hours * 3600e6;
-  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0, offered: 0, cancelled: 0 };
+  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0, offered: 0, cancelled: 0, accounts: 0 };
+  const { readAccount, tokenMs } = await built('job', 'account.js');
 
   /** @param {string} verb @param {readonly string[]} keys @param {readonly string[]} args @param {unknown} reply */
   function ran(verb, keys, args, reply) {
+    if (verb === 'retry' || verb === 'bury') addUp({ member: args[3] ?? '', token: args[4] ?? '', error: args[6] ?? '' });
     const passed = verb === 'promote' ? reply : verb === 'relay' && Array.isArray(reply) ? reply[0] : undefined;
     if (!Array.isArray(passed) || passed[0] === 'fenced') return;
     if (verb === 'relay') totals.relayed += 1;
     totals.offered += offeredIn(passed);
     const partition = Number(/:(\d+)\}/.exec(keys[0] ?? '')?.[1]);
     journal.passes.push({ partition, epoch: Number(args[1]?.split(':')[1]) });
+  }
+
+  /** What failed carries the account of its start. @param {{ member: string, token: string, error: string }} failed */
+  function addUp({ member, token, error }) {
+    const account = readAccount(error === '' ? undefined : JSON.parse(error).l);
+    if (account === undefined) return;
+    totals.accounts += 1;
+    const { startedMs, lateMs, parts } = account;
+    const sum = parts.reduce((/** @type {number} */ all, /** @type {{ ms: number }} */ { ms }) => all + ms, 0);
+    if (sum === lateMs && startedMs === tokenMs(token)) return;
+    journal.complain('ACCOUNT', member, `${sum} ms are accounted for of ${lateMs}, of ${startedMs}, token ${token}`);
   }
 
   for (let count = 0; count < (alone ? 0 : 2 + random() * 2); count += 1) cast.daemon();

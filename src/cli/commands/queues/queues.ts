@@ -11,6 +11,7 @@ import type {
   QueueReport,
 } from '../../../client/queues/stats.ts';
 import type { Obstacle, Why } from '../../../client/queues/why.ts';
+import { lastStartOf } from '../../../inspect/estimate.ts';
 import { backOf, type QueueMinutes, queueMinutes, type SpreadTotal } from '../../../inspect/minutes.ts';
 import { valueText } from '../../../job/queue-settings.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
@@ -306,9 +307,16 @@ export const queuesWhy: Register = (parent, runner) => {
 };
 
 async function runWhy(session: Session, queue: string): Promise<Exit> {
-  const { readyMax } = session.config.mover;
+  const {
+    namespace,
+    mover: { readyMax },
+  } = session.config;
   const found = await withClient(session, (client) => client.queues.why(queue, { readyMax }));
-  session.out.answer({ queue, ...found }, () => whyLines(session.out.paint, queue, found));
+  const lastStart = await withRedis(session, (redis) => lastStartOf({ redis, namespace }, queue));
+  session.out.answer({ queue, ...found, ...(lastStart && { lastStart }) }, () => [
+    ...whyLines(session.out.paint, queue, found),
+    ...(lastStart ? [`${'last start'.padEnd(CODE_CHARS)}  ${line`${lastStart.text}`}`] : []),
+  ]);
   return 0;
 }
 

@@ -60,6 +60,7 @@ export function WhyList({ found, redis, why }: Seen) {
           </li>
         ))}
       </ol>
+      {why.lastStart ? <p class="quiet">{said.lastStart(why.lastStart.text)}</p> : null}
     </section>
   );
 }

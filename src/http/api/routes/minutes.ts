@@ -1,6 +1,7 @@
 /** What happened in a queue by the minute, hour or day, whether it keeps what it promises about lateness, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
 import { dayOfAll } from '../../../inspect/day.ts';
+import { lastStartOf } from '../../../inspect/estimate.ts';
 import { queueLate } from '../../../inspect/late.ts';
 import { backOf, DAYS_ALLOWED, lastHour, queueMinutes } from '../../../inspect/minutes.ts';
 import { MONTH_ALLOWED, sloOf, slos } from '../../../inspect/slo.ts';
@@ -82,10 +83,16 @@ const why = verb({
   scope: 'read',
   queues: 'path',
   path: ofQueue,
-  answers: { 200: { type: answers.WhyNothingMoves, doc: 'Each reason as a code, a sentence and the next step.' } },
+  answers: {
+    200: {
+      type: answers.WhyNothingMoves,
+      doc: 'Each reason as a code, a sentence and the next step. While jobs wait and can start: when the last of them does, in the partition where most wait.',
+    },
+  },
   async run({ path: { queue }, backend }) {
     const found = await backend.client.queues.why(queue, { readyMax: backend.readyMax });
-    return { status: 200, body: { queue, ...found } };
+    const lastStart = await lastStartOf(await backend.place(), queue);
+    return { status: 200, body: { queue, ...found, lastStart } };
   },
 });
 
