@@ -15,13 +15,20 @@ local function judgeStart(keys, call, job)
   -- Newer data came since its start, whose reply was lost: this is another start, of those.
   job.isMine = run.entry == job.entry and run.owner == call.consumer
     and not hasBit(run.cancel, AGAIN)
+  local isHeld = job.offer and job.due > call.now
+  -- Where its own start came from this very entry, or the job is over, the entry is one as all
+  -- others: the job is in scheduled no more.
+  -- @own-offer
+  if job.offer == 'void' and (run.entry == job.entry or record and isTombstone(record)) then
+    job.offer = nil
+  end
   -- The job waits in scheduled as all do, or is somewhere else.
   -- @is-void
-  local isVoid = job.offer == 'void' and run.entry ~= job.entry
+  local isVoid = job.offer == 'void'
   local reply = (isVoid or job.offer and not record) and { 'dropped' } or turnAway(keys, call, job)
   if reply then
     call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
-    if record and reply[1] == 'dropped' and not job.offer then
+    if record and reply[1] == 'dropped' then
       dropNote(keys.stale, job.member)
     end
     return reply
@@ -43,7 +50,7 @@ local function judgeStart(keys, call, job)
     run.token, run.attempts = mint(keys, call), run.attempts + 1
     run.entry, run.owner = job.entry, call.consumer
     -- @held-until
-    run.due = job.offer and job.due > call.now and ('%.0f'):format(job.due) or '-'
+    run.due = isHeld and ('%.0f'):format(job.due) or '-'
     run.cancel = onlyWaited(run.cancel)
     redis.call('HSET', keys.runs, job.member, runText(run))
   end

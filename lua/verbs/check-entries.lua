@@ -83,7 +83,8 @@ for _, one in ipairs(page) do
     found[1] = ''
     return found
   end
-  if due > tonumber(entry:match('^%d+')) + 20 then
+  -- A job may be offered for 100 ms before it is due, and its entry stays while it runs.
+  if due > tonumber(entry:match('^%d+')) + 120 then
     add('early', entry, member)
   end
   if isOut and not held[entry] and not isPending(ready, entry) then

@@ -79,6 +79,28 @@ const asks = {
 /** A job that debounces, which is due at D. */
 const debounced = () => p.scheduleAll([sent({ atMs: D - 1000 })], { mode: 'debounce', nowMs: D - 1000 });
 
+/** What may be with a job whose worker died while it held it, and what the next start says of it. */
+interface Orphan {
+  readonly late?: HeaderOptions;
+  readonly change?: () => Promise<unknown>;
+  readonly kind: string;
+}
+const ORPHANS: Readonly<Record<string, Orphan>> = {
+  'it is a suspect': { kind: 'suspect' },
+  'it is late': { late: { expiresAtMs: D - 30 }, kind: 'late' },
+  'its record is gone': { change: () => p.redis.hdel(p.keys.jobs, J), kind: 'deadLetter' },
+  'it was cancelled': { change: () => asks.cancel(-25), kind: 'dropped' },
+  'it is due later': { change: () => asks.reschedule(-25), kind: 'dropped' },
+};
+async function orphan({ late, change }: Orphan, atMs: number) {
+  await held(late);
+  const taken = (await p.reclaim('w1')).deliveries;
+  await change?.();
+  return start(taken, atMs, { consumer: 'w2', suspects: 1 });
+}
+/** Members whose end is told until a time, and those of entries without a job. */
+const overs = () => Promise.all([p.redis.zrange(p.keys.done, '0', '-1'), p.redis.zrange(p.keys.stale, '0', '-1')]);
+
 /** What each scene tells, whatever became of it. */
 type Scene = (told: unknown[]) => Promise<void>;
 const scenes: readonly Scene[] = [
@@ -305,6 +327,15 @@ const scenes: readonly Scene[] = [
         told.push(await p.complete(claimsOf(started)), await p.picture());
       },
   ),
+  // The same where it is a suspect, late, without a record, or changed before it is started.
+  ...[-20, 5].flatMap((atMs) =>
+    Object.values(ORPHANS).map(
+      (one): Scene =>
+        async (told) => {
+          told.push(await orphan(one, atMs), await runs(), await p.picture(), await overs());
+        },
+    ),
+  ),
   // A retry is offered as well, and so is what was put aside.
   ...[-40, 0].map(
     (atMs): Scene =>
@@ -401,6 +432,20 @@ const SLIPS: readonly (readonly [of: string, words: string, instead: string])[] 
 ];
 /** Broken lines that change nothing which could be told, with the reason. */
 const EQUAL: readonly (readonly [words: string, why: string])[] = [];
+
+test.each(Object.entries(ORPHANS))(
+  'an entry whose worker died while it held the job is one as all others: %s',
+  async (_, one) => {
+    for (const atMs of [-20, 5]) {
+      await p.reset();
+      expect(await orphan(one, atMs)).toMatchObject([{ kind: one.kind }]);
+      // Whoever is a suspect, or late, is settled by another call; of the others nothing is left in ready.
+      const isOver = one.kind === 'dropped' || one.kind === 'deadLetter';
+      expect(await p.redis.xlen(p.keys.ready)).toBe(isOver ? 0 : 1);
+      expect(await overs()).toEqual([one.change === ORPHANS['it was cancelled']?.change ? [J] : [], []]);
+    }
+  },
+);
 
 test('planted bugs are noticed', { timeout: 600_000 }, async () => {
   const slips = SLIPS.map(([of, words, instead]) => ({

@@ -56,6 +56,13 @@ test('an entry that is held and gone is told, and a job promoted early', async (
   await p.reset();
 });
 
+test('an entry that was offered before its job was due is none that was promoted early', async () => {
+  await three();
+  const [entry = ''] = (await p.redis.xadd(p.keys.ready, '*', 'member', 'j:a', 'due', T0))?.split('-') ?? [];
+  await p.redis.xadd(p.keys.ready, '*', 'member', 'j:b', 'due', Number(entry) + 100);
+  expect(await found()).toEqual([]);
+});
+
 test('a stream without the group is told', async () => {
   await three();
   await p.redis.call('XGROUP', 'DESTROY', p.keys.ready, 'workers');
