@@ -116,7 +116,7 @@ export const others = [
 const ROUNDS = 3;
 
 /** How long before their due time jobs are handed out, where it is not the default. @type {readonly import('./system.mjs').System[]} */
-export const ahead = [0, 5, 25].map((aheadMs) =>
+export const ahead = [0, 10, 50].map((aheadMs) =>
   apart({
     name: `duestream-ahead-${aheadMs}`,
     title: `duestream, ahead ${aheadMs} ms`,

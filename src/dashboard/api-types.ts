@@ -402,6 +402,7 @@ export interface Schemas {
       readonly nextMs?: number;
     }[];
     readonly nowMs: number;
+    readonly lastStart?: Schemas['StartEstimate'];
   };
   readonly JobsPage: {
     readonly queue: string;

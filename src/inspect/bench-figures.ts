@@ -29,30 +29,30 @@ export interface BenchFigures {
 }
 
 export const benchFigures: BenchFigures = {
-  from: '2 × Intel(R) Xeon(R) Processor, 24 GiB, Redis 7.0.15, 2026-11-26',
-  scheduleMicros: 9,
+  from: '2 × AMD EPYC, 24 GiB, Redis 7.0.15, 2026-11-29',
+  scheduleMicros: 7,
   scheduleCommands: 1.24,
   run: [
     {
       perSecond: 500,
-      redisMicros: 238,
-      workerMicros: 457,
-      daemonMicros: 265,
-      commands: 17.77,
+      redisMicros: 131,
+      workerMicros: 312,
+      daemonMicros: 155,
+      commands: 7.43,
     },
     {
       perSecond: 2_000,
-      redisMicros: 118,
-      workerMicros: 157,
-      daemonMicros: 87,
-      commands: 8.28,
+      redisMicros: 65,
+      workerMicros: 115,
+      daemonMicros: 46,
+      commands: 3.16,
     },
     {
-      perSecond: 29_087,
-      redisMicros: 28,
-      workerMicros: 23,
+      perSecond: 40_193,
+      redisMicros: 19,
+      workerMicros: 18,
       daemonMicros: 3,
-      commands: 1.76,
+      commands: 1.78,
     },
   ],
   idle: [

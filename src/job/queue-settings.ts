@@ -41,7 +41,7 @@ import {
 const DAY_MS = 86_400_000;
 
 /** `ahead` of a queue of which nobody says it. */
-export const AHEAD_DEFAULT_MS = 10;
+export const AHEAD_DEFAULT_MS = 25;
 
 /** What people read of a setting. */
 interface Described {
@@ -381,7 +381,7 @@ export const queueSettings = {
    * How long before they are due jobs may be handed to workers, which hold each until its time: so one pass carries several, and
    * none is late or early for it. A job that is held can be cancelled and changed as one that waits. 0 to 100 ms; it needs no
    * `linger`, and a queue with limits has none. It is stored in Redis and holds for every process: whoever says something sets
-   * it. Default: as it is stored, which at first is 10 ms; `0`: each job is handed out when it is due.
+   * it. Default: as it is stored, which at first is 25 ms; `0`: each job is handed out when it is due.
    */
   ahead: {
     ...duration(queueRanges.aheadMs),

@@ -2027,6 +2027,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Milliseconds since 1970 in UTC.",
         "example": 1763719000000
+      },
+      "lastStart": {
+        "$ref": "#/components/schemas/StartEstimate",
+        "description": "Of the jobs that wait."
       }
     },
     "required": [
