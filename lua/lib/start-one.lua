@@ -15,6 +15,7 @@ local function judgeStart(keys, call, job)
   -- Newer data came since its start, whose reply was lost: this is another start, of those.
   job.isMine = run.entry == job.entry and run.owner == call.consumer
     and not hasBit(run.cancel, AGAIN)
+  -- @held-until
   local isHeld = job.offer and job.due > call.now
   -- Where its own start came from this very entry, or the job is over, the entry is one as all
   -- others: the job is in scheduled no more.
@@ -49,7 +50,6 @@ local function judgeStart(keys, call, job)
   if not job.isMine then
     run.token, run.attempts = mint(keys, call), run.attempts + 1
     run.entry, run.owner = job.entry, call.consumer
-    -- @held-until
     run.due = isHeld and ('%.0f'):format(job.due) or '-'
     run.cancel = onlyWaited(run.cancel)
     redis.call('HSET', keys.runs, job.member, runText(run))

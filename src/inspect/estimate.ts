@@ -73,9 +73,7 @@ async function lastStart(place: Namespaced, queue: string): Promise<StartEstimat
   const refs = await refsOfQueue(place, queue);
   const all = await Promise.all(refs.map(async (ref) => ({ ref, partition: await stats(redis, ref) })));
   const waitingOf = ({ waiting, ready }: PartitionStats) => waiting + ready;
-  const fullest = all.reduce((one, other) =>
-    waitingOf(other.partition) > waitingOf(one.partition) ? other : one,
-  );
+  const fullest = all.reduce((one, other) => (waitingOf(other.partition) > waitingOf(one.partition) ? other : one));
   const { ref, partition } = fullest;
   if (waitingOf(partition) === 0) return undefined;
   const paced = await pacedBy(place, { refs, partition, queue });
@@ -91,7 +89,13 @@ async function lastStart(place: Namespaced, queue: string): Promise<StartEstimat
 /** The lanes of which one ends last: the longest of each priority, and the one whose group takes longest. */
 function longestOf({ lanes, groups }: Line): readonly WaitingLane[] {
   const turns = ({ waiting, weight }: WaitingLane) => waiting / weight;
-  const longest = PRIORITIES.flatMap((_, nth) => mostOf(lanes.filter(({ priority }) => priority === nth), turns) ?? []);
+  const longest = PRIORITIES.flatMap(
+    (_, nth) =>
+      mostOf(
+        lanes.filter(({ priority }) => priority === nth),
+        turns,
+      ) ?? [],
+  );
   const slowest = mostOf(lanes, ({ group, waiting }) => {
     const { most = 0, intervalUs = 0 } = groups.get(group) ?? {};
     return Math.max(most === 0 ? 0 : waiting / most, waiting * intervalUs);

@@ -422,7 +422,6 @@ const SLIPS: readonly (readonly [of: string, words: string, instead: string])[] 
   ['held', "orderStop(meta, run, 'let-go ')", 'tostring(run)'],
   ['held', 'now + 10000', 'now + 1000000'],
   ['put-back', 'run.attempts = run.attempts - 1', 'run.attempts = run.attempts'],
-  ['start-one', "offer == 'open' and (", '('],
   ['turn-away', 'if not job.offer and', 'if'],
   ['seen', '(tonumber(run.due) and run.due or', '(false and run.due or'],
   ['offers', 'mark > until_ and now', 'mark > until_ and mark'],
@@ -444,6 +443,8 @@ test.each(Object.entries(ORPHANS))(
       expect(await p.redis.xlen(p.keys.ready)).toBe(isOver ? 0 : 1);
       expect(await overs()).toEqual([one.change === ORPHANS['it was cancelled']?.change ? [J] : [], []]);
     }
+    // One of them took a record away by hand.
+    await p.reset();
   },
 );
 

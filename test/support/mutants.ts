@@ -197,7 +197,8 @@ const PARTS_ELSEWHERE = [
 /** Lines of others that only a job reaches that was handed out ahead. */
 export const OF_AHEAD: readonly string[] = [
   'promote @offers: turned ==',
-  ...['start-one @is-void: turned == (1 of 2)', 'start-one @is-void: turned == (2 of 2)'],
+  'start-one @is-void: turned ==',
+  ...[1, 2].map((at) => `start-one @own-offer: turned == (${at} of 2)`),
   'start-one @held-until: turned >',
   ...[1, 2, 3, 4].map((at) => `start-one @taken-out: turned == (${at} of 4)`),
   'start-one @out-of-scheduled: no write',

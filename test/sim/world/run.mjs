@@ -72,12 +72,22 @@ export async function simulate(settings) {
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random, ahead };
   const untilUs = hours * 3600e6;
-  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0, offered: 0, cancelled: 0, accounts: 0 };
+  const totals = {
+    episodes: 0,
+    jobs: 0,
+    starts: 0,
+    again: 0,
+    faults: 0,
+    relayed: 0,
+    offered: 0,
+    cancelled: 0,
+    accounts: 0,
+  };
   const { readAccount, tokenMs } = await built('job', 'account.js');
 
   /** @param {string} verb @param {readonly string[]} keys @param {readonly string[]} args @param {unknown} reply */
   function ran(verb, keys, args, reply) {
-    if (verb === 'retry' || verb === 'bury') addUp({ member: args[3] ?? '', token: args[4] ?? '', error: args[6] ?? '' });
+    if (verb === 'retry' || verb === 'bury') addUp(args);
     const passed = verb === 'promote' ? reply : verb === 'relay' && Array.isArray(reply) ? reply[0] : undefined;
     if (!Array.isArray(passed) || passed[0] === 'fenced') return;
     if (verb === 'relay') totals.relayed += 1;
@@ -86,8 +96,8 @@ export async function simulate(settings) {
     journal.passes.push({ partition, epoch: Number(args[1]?.split(':')[1]) });
   }
 
-  /** What failed carries the account of its start. @param {{ member: string, token: string, error: string }} failed */
-  function addUp({ member, token, error }) {
+  /** What failed carries the account of its start. @param {readonly string[]} args of a script that ends or repeats a failed job */
+  function addUp([, , , member = '', token = '', , error = '']) {
     const account = readAccount(error === '' ? undefined : JSON.parse(error).l);
     if (account === undefined) return;
     totals.accounts += 1;
