@@ -75,6 +75,22 @@ describe('a pause', { timeout: HOOK_MS }, () => {
     await worker.stop();
   });
 
+  test('stays a pause in a dialog that is open while somebody else pauses: Enter does not resume', async () => {
+    await scheduleAll(api, 'shared', [{ id: 'a', delay: '1h' }]);
+    const window = await enter(browser, api, { token: api.admin });
+    await show(window, '#/queue/shared');
+    const desk = deskOf(window);
+    await desk.button('Pause …').click();
+    await desk.field('Reason').fill('and mine');
+    await must(api, 'POST /v1/queues/shared/pause', api.admin, { reason: 'theirs' });
+    await says(window).filter({ hasText: 'Paused by ada' }).waitFor();
+    await desk.dialog.getByRole('heading', { name: 'Pause shared' }).waitFor();
+    await desk.field('Reason').press('Enter');
+    await desk.told('The queue is paused.');
+    expect((await must(api, 'GET /v1/queues/shared', api.admin)).paused).toBe(true);
+    await window.close();
+  });
+
   test('without a reason says so, and a queue that nobody serves says that, too', async () => {
     await scheduleAll(api, 'reports', [{ id: 'a', delay: '1h' }]);
     const window = await enter(browser, api, { token: api.admin });

@@ -6,6 +6,7 @@ import type { LiveQueue } from '../../live.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { May } from '../../parts/may.tsx';
+import { ProblemNote } from '../../parts/problem.tsx';
 import { words } from '../../words/words.ts';
 import { addressOf } from './addresses.ts';
 import { For, Reason } from './fields.tsx';
@@ -23,29 +24,11 @@ interface Acts {
 }
 
 export function Tools({ found, isClosed, promises, changed }: Acts) {
-  const { queue, paused, limits } = found;
-  const [asked, setAsked] = useState<'pause' | 'close'>();
-  const back = { close: () => setAsked(undefined) };
-  const done = (told: string) => {
-    setAsked(undefined);
-    changed(told);
-  };
+  const { queue } = found;
   return (
     <div class="tools">
       <May scope="write" queue={queue}>
-        <button type="button" class={paused ? 'primary' : undefined} onClick={() => setAsked('pause')}>
-          <Icon name={paused ? 'play' : 'pause'} />
-          {paused ? said.resume : said.pause}
-        </button>
-        {limits === undefined ? null : isClosed ? (
-          <button type="button" onClick={() => void ask(calls.queuesOpen, { queue }).then(() => changed(said.opened))}>
-            {said.open}
-          </button>
-        ) : (
-          <button type="button" onClick={() => setAsked('close')}>
-            {said.close}
-          </button>
-        )}
+        <Holds {...{ found, isClosed, changed }} />
       </May>
       <a class="btn" href={addressOf('simulate', queue)}>
         <Icon name="simulate" />
@@ -63,44 +46,83 @@ export function Tools({ found, isClosed, promises, changed }: Acts) {
           {said.create}
         </a>
       </May>
-      {asked === 'pause' ? <Pause {...{ found, done }} {...back} /> : null}
-      {asked === 'close' ? <Close {...{ queue, done }} {...back} /> : null}
     </div>
   );
 }
 
+/** A dialog stays the one that was asked for, whatever somebody else does to the queue meanwhile. */
+function Holds({ found: { queue, paused, limits }, isClosed, changed }: Omit<Acts, 'promises'>) {
+  const [asked, setAsked] = useState<'pause' | 'resume' | 'close'>();
+  const [problem, setProblem] = useState<unknown>();
+  const done = (told: string) => {
+    setAsked(undefined);
+    setProblem(undefined);
+    changed(told);
+  };
+  const dialog: Dialog = { queue, done, close: () => setAsked(undefined) };
+  const open = () => void ask(calls.queuesOpen, { queue }).then(() => done(said.opened), setProblem);
+  return (
+    <>
+      <button
+        type="button"
+        class={paused ? 'primary' : undefined}
+        onClick={() => setAsked(paused ? 'resume' : 'pause')}
+      >
+        <Icon name={paused ? 'play' : 'pause'} />
+        {paused ? said.resume : said.pause}
+      </button>
+      {limits === undefined ? null : isClosed ? (
+        <button type="button" onClick={open}>
+          {said.open}
+        </button>
+      ) : (
+        <button type="button" onClick={() => setAsked('close')}>
+          {said.close}
+        </button>
+      )}
+      {asked === 'pause' ? <Pause {...dialog} /> : null}
+      {asked === 'resume' ? <Resume {...dialog} /> : null}
+      {asked === 'close' ? <Close {...dialog} /> : null}
+      <ProblemNote problem={problem} />
+    </>
+  );
+}
+
 interface Dialog {
+  readonly queue: string;
   readonly done: (told: string) => void;
   readonly close: () => void;
 }
 
-function Pause({ found: { queue, paused }, done, close }: Dialog & { readonly found: LiveQueue }) {
+function Pause({ queue, done, close }: Dialog) {
   const [reason, setReason] = useState('');
   async function act(): Promise<void> {
-    if (paused) await ask(calls.queuesResume, { queue });
-    else await ask(calls.queuesPause, { queue }, reason === '' ? {} : { reason });
-    done(paused ? said.resumed : said.paused);
+    await ask(calls.queuesPause, { queue }, reason === '' ? {} : { reason });
+    done(said.paused);
   }
   return (
-    <Confirm
-      title={paused ? said.resumeTitle(queue) : said.pauseTitle(queue)}
-      yes={paused ? said.resumeYes : said.pauseYes}
-      act={act}
-      close={close}
-    >
-      {paused ? (
-        <p>{said.resumeText}</p>
-      ) : (
-        <div class="fields">
-          <p>{said.pauseText}</p>
-          <Reason value={reason} set={setReason} />
-        </div>
-      )}
+    <Confirm title={said.pauseTitle(queue)} yes={said.pauseYes} act={act} close={close}>
+      <div class="fields">
+        <p>{said.pauseText}</p>
+        <Reason value={reason} set={setReason} />
+      </div>
     </Confirm>
   );
 }
 
-function Close({ queue, done, close }: Dialog & { readonly queue: string }) {
+function Resume({ queue, done, close }: Dialog) {
+  async function act(): Promise<void> {
+    await ask(calls.queuesResume, { queue });
+    done(said.resumed);
+  }
+  return (
+    <Confirm title={said.resumeTitle(queue)} yes={said.resumeYes} act={act} close={close}>
+      <p>{said.resumeText}</p>
+    </Confirm>
+  );
+}
+
+function Close({ queue, done, close }: Dialog) {
   const [wait, setWait] = useState('1h');
   const [reason, setReason] = useState('');
   async function act(): Promise<void> {
