@@ -143,6 +143,30 @@ describe('what may be pressed', { timeout: HOOK_MS }, () => {
     await window.close();
   });
 
+  test('is no deed that an address or the search asks for, and no page that they may not read', async () => {
+    const window = await enter(browser, api, { token: api.reader });
+    const { page } = window;
+    for (const deed of ['move', 'run', 'edit', 'cancel']) {
+      await show(window, `#/jobs/emails?tag=shop&do=${deed}`);
+      await page.getByRole('link', { name: 'order/1' }).waitFor();
+      expect(await page.getByRole('dialog').count(), deed).toBe(0);
+    }
+    await page.keyboard.press('/');
+    const search = page.getByRole('dialog');
+    const field = search.getByRole('combobox');
+    const hits = () => search.getByRole('option').allInnerTexts();
+    await field.fill('shop');
+    await search.getByRole('option', { name: /4 jobs are not over/ }).waitFor();
+    expect((await hits()).filter((text) => text.includes('…'))).toEqual([]);
+    await field.fill('audit');
+    await search.getByRole('option', { name: 'Jobs whose id begins with audit' }).waitFor();
+    expect((await hits()).filter((text) => text.includes('Audit'))).toEqual([]);
+    await field.fill('pause emails');
+    await search.getByRole('option', { name: 'Jobs whose id begins with pause:emails' }).waitFor();
+    expect((await hits()).filter((text) => text.includes('Pause'))).toEqual([]);
+    await window.close();
+  });
+
   test('is everything where no token is needed', async () => {
     const open = await servePages({ http: { tokens: 'beyond-loopback' } });
     await scheduleAll(open, 'emails', [{ id: 'plain', delay: '1h' }]);

@@ -18,10 +18,15 @@ export interface Needed {
   readonly queue?: string;
 }
 
-export function useMay({ scope, queue }: Needed): boolean {
+export const useMay = (needed: Needed): boolean => useWhatMay()(needed);
+
+/** For what asks about several things at once. */
+export function useWhatMay(): (needed: Needed) => boolean {
   const caller = useContext(Caller);
-  if (caller === undefined || !caller.scopes.includes(scope)) return false;
-  return caller.queues === undefined || (queue !== undefined && caller.queues.includes(queue));
+  return ({ scope, queue }) => {
+    if (caller === undefined || !caller.scopes.includes(scope)) return false;
+    return caller.queues === undefined || (queue !== undefined && caller.queues.includes(queue));
+  };
 }
 
 export function May({ children, ...needed }: Needed & { readonly children: ComponentChildren }) {

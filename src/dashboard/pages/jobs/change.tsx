@@ -4,6 +4,7 @@
  */
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -15,6 +16,7 @@ import { type Edit, EditForm, NO_EDIT } from './edit-form.tsx';
 import type { JobFilter } from './filters.ts';
 import { isLiveRow, keyOf, type Row } from './list.tsx';
 import { byOf, type Move, MoveForm, moved } from './move-form.tsx';
+import { isForgetful } from './missed.tsx';
 import { Toast } from './toast.tsx';
 
 interface PickedOf {
@@ -77,7 +79,9 @@ export function Picked({ rows, all, takeAll, none, done, first }: PickedOf) {
           </span>
         </div>
       )}
-      {verb === undefined ? null : <Question {...{ verb, rows, all, finish }} close={() => setVerb(undefined)} />}
+      {verb === undefined || !may ? null : (
+        <Question {...{ verb, rows, all, finish }} close={() => setVerb(undefined)} />
+      )}
       <Toast done={told} close={() => setTold(undefined)} undone={(what) => finish(what)} />
     </>
   );
@@ -125,6 +129,7 @@ function Question({ verb, rows, all, finish, close }: Questions) {
     >
       <ProblemNote problem={target.problem} />
       {target.isWhole ? null : <p role="status">{words.jobs.lookedAt(target.rows.length)}</p>}
+      <Unread unread={target.unread} />
       {verb === 'move' ? <MoveForm rows={able} move={move} set={setMove} /> : null}
       {verb === 'edit' ? <EditForm edit={edit} set={setEdit} /> : null}
       <Notes verb={verb} target={target} able={able} />
@@ -145,6 +150,8 @@ function Question({ verb, rows, all, finish, close }: Questions) {
 interface Target {
   readonly problem?: unknown;
   readonly rows: readonly Row[];
+  /** Queues that could not be looked through: their jobs stay as they are. */
+  readonly unread?: readonly Schemas['UnreadQueue'][];
   /** All are there. */
   readonly isWhole: boolean;
   /** There are more than are changed at once. */
@@ -176,13 +183,16 @@ function useTarget(rows: readonly Row[], all: JobFilter | undefined): Target {
 async function pagesOf(filter: JobFilter, tell: (target: Target) => boolean): Promise<void> {
   const found = new Map<string, Row>();
   let cursor: string | undefined;
+  const unread = new Map<string, Schemas['UnreadQueue']>();
   do {
     const page = await ask(calls.jobsFind, { ...filter, limit: PAGE, cursor });
-    for (const row of page.jobs) if (isLiveRow(row)) found.set(keyOf(row), row);
+    for (const row of page.jobs.filter(isLiveRow)) found.set(keyOf(row), row);
+    for (const one of page.unread.filter((silent) => !isForgetful(silent))) unread.set(one.queue, one);
     cursor = page.cursor;
     const isCut = cursor !== undefined && found.size >= AT_ONCE_MAX;
     const isWhole = cursor === undefined || isCut;
-    if (!tell({ rows: [...found.values()].slice(0, AT_ONCE_MAX), isWhole, isCut })) return;
+    const rows = [...found.values()].slice(0, AT_ONCE_MAX);
+    if (!tell({ rows, unread: [...unread.values()], isWhole, isCut })) return;
     if (isWhole) return;
   } while (cursor !== undefined);
 }

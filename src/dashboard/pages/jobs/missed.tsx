@@ -7,13 +7,16 @@ const NAMES_MAX = 5;
 /** As the API says it. */
 const NO_HISTORY = /keeps no history/;
 
+/** It has answered, and keeps nothing that could be found. */
+export const isForgetful = ({ why }: Schemas['UnreadQueue']): boolean => NO_HISTORY.test(why);
+
 export function Missed({ unread }: { readonly unread: readonly Schemas['UnreadQueue'][] }) {
-  const forgetful = unread.filter(({ why }) => NO_HISTORY.test(why)).map(({ queue }) => queue);
+  const forgetful = unread.filter(isForgetful).map(({ queue }) => queue);
   const names = forgetful.slice(0, NAMES_MAX).join(', ');
   return (
     <>
       {forgetful.length === 0 ? null : <p class="quiet">{words.jobs.noHistory(names, forgetful.length - NAMES_MAX)}</p>}
-      <Unread unread={unread.filter(({ why }) => !NO_HISTORY.test(why))} />
+      <Unread unread={unread.filter((one) => !isForgetful(one))} />
     </>
   );
 }

@@ -4,6 +4,7 @@ import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import type { LiveQueue } from '../../live.ts';
 import type { IconName } from '../../parts/icon.tsx';
+import type { Needed } from '../../parts/may.tsx';
 import type { StateName } from '../../parts/state.tsx';
 import { numberText, relativeText, shortText } from '../../parts/words.ts';
 import { PLACES } from '../../places.ts';
@@ -12,6 +13,7 @@ import { words } from '../../words/words.ts';
 import { whereAt } from '../jobs/at.tsx';
 import { type JobFilter, LIVE, OVER, whereOf } from '../jobs/filters.ts';
 import { stateOf } from '../jobs/list.tsx';
+import { isForgetful } from '../jobs/missed.tsx';
 import { dayText } from '../jobs/times.ts';
 import { deedIn, hasWords, idIn, tagIn, timeIn } from './meant.ts';
 
@@ -36,6 +38,8 @@ export interface Known {
   readonly schedules: readonly string[];
   readonly workers: Schemas['Workers']['workers'];
   readonly kinds: Schemas['DeadLetterOverview']['kinds'];
+  /** What the caller may do: nothing else is offered. */
+  readonly may: (needed: Needed) => boolean;
 }
 
 const HITS_MAX = 5;
@@ -50,7 +54,7 @@ export function near(typed: string, known: Known, nowMs: number): readonly Group
     { name: words.search.processes, hits: processes(typed, known) },
     { name: words.search.errors, hits: errors(typed, known, nowMs) },
     { name: words.search.deeds, hits: deeds(typed, known) },
-    { name: words.search.pages, hits: places(typed) },
+    { name: words.search.pages, hits: places(typed, known) },
   ];
   return all.filter(({ hits }) => hits.length > 0);
 }
@@ -131,10 +135,10 @@ function deadHref(
 }
 
 /** `pause mails`, `create`: what is done on a page of its own, with its question before it. */
-function deeds(typed: string, { queues: all }: Known): readonly Hit[] {
+function deeds(typed: string, { queues: all, may }: Known): readonly Hit[] {
   const deed = deedIn(typed, words.search.pauseVerbs);
   if (deed === undefined) return [];
-  const found = byTrouble(all).filter(({ queue }) => hasWords(queue, deed.of));
+  const found = byTrouble(all).filter(({ queue }) => hasWords(queue, deed.of) && may({ scope: 'write', queue }));
   return found.slice(0, HITS_MAX).map(({ queue, paused }) => ({
     href: queueHref(queue),
     icon: paused ? 'play' : 'pause',
@@ -143,15 +147,18 @@ function deeds(typed: string, { queues: all }: Known): readonly Hit[] {
   }));
 }
 
-function places(typed: string): readonly Hit[] {
-  const found = PLACES.filter(({ name }) => hasWords(words.places[name], typed));
+function places(typed: string, { may }: Pick<Known, 'may'>): readonly Hit[] {
+  const found = PLACES.filter(({ name, needs }) => hasWords(words.places[name], typed) && (!needs || may(needs)));
   return found.map(({ name, icon, key }) => ({ href: `#/${name}`, icon, main: words.places[name], right: `g ${key}` }));
 }
 
 /** Jobs of all queues by tag and by id. */
-export async function jobsFor(typed: string, nowMs: number): Promise<readonly Group[]> {
+export async function jobsFor(
+  typed: string,
+  { nowMs, may }: { readonly nowMs: number; readonly may: Known['may'] },
+): Promise<FoundJobs> {
   const [tag, id] = [tagIn(typed), idIn(typed)];
-  const nothing = { jobs: [], cursor: undefined };
+  const nothing = { jobs: [], cursor: undefined, unread: [] };
   const [tagged, over, named] = await Promise.all([
     tag === undefined ? nothing : ask(calls.jobsFind, { tag, limit: JOBS_MAX }),
     tag === undefined ? nothing : ask(calls.jobsFind, { tag, state: OVER.join(','), limit: 1 }).catch(() => nothing),
@@ -164,12 +171,26 @@ export async function jobsFor(typed: string, nowMs: number): Promise<readonly Gr
   });
   const groups: readonly Group[] = [
     { name: words.search.tag, hits: tag === undefined ? [] : tagHits(tag, tagged, over) },
-    { name: words.search.doWith, hits: tag === undefined || tagged.jobs.length === 0 ? [] : doHits(tag) },
+    { name: words.search.doWith, hits: tag !== undefined && mayChange(tagged, may) ? doHits(tag) : [] },
     { name: words.search.jobs, hits: jobs.slice(0, JOBS_MAX).map((job) => jobHit(job, nowMs)) },
     { name: words.search.more, hits: id === undefined ? [] : [prefixHit(id)] },
   ];
-  return groups.filter(({ hits }) => hits.length > 0);
+  const unread = [...tagged.unread, ...named.unread].filter((one) => !isForgetful(one));
+  return {
+    groups: groups.filter(({ hits }) => hits.length > 0),
+    unread: [...new Map(unread.map((one) => [one.queue, one])).values()],
+  };
 }
+
+export interface FoundJobs {
+  readonly groups: readonly Group[];
+  /** Queues that did not answer. */
+  readonly unread: readonly Schemas['UnreadQueue'][];
+}
+
+/** As the list of jobs asks it: of the queue of the first one. */
+const mayChange = ({ jobs: [first] }: Page, may: Known['may']): boolean =>
+  first !== undefined && may({ scope: 'write', queue: first.queue });
 
 interface Page {
   readonly jobs: readonly Schemas['FoundJob'][];

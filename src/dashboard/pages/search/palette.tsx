@@ -4,20 +4,25 @@ import { ask } from '../../api.ts';
 import * as calls from '../../calls.ts';
 import { useLive } from '../../live.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { ProblemNote } from '../../parts/problem.tsx';
+import { useWhatMay } from '../../parts/may.tsx';
+import { ProblemNote, Unread } from '../../parts/problem.tsx';
 import { State } from '../../parts/state.tsx';
 import { words } from '../../words/words.ts';
-import { type Group, type Hit, jobsFor, type Known, moments, near } from './found.ts';
+import { type FoundJobs, type Group, type Hit, jobsFor, type Known, moments, near } from './found.ts';
 import '../../css/search.css';
 
 /** Who types is not asked for each letter. */
 const CALM_MS = 150;
+/** Fewer letters stand in nearly every error. */
+const ERROR_CHARS_MIN = 2;
+/** Dead letters are read one by one, so errors of a day are enough. */
+const ERRORS_OF = '1d';
 
 export function Palette({ close }: { readonly close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
-  const { groups, problem, isBusy } = useFound(typed);
+  const { groups, unread, problem, isBusy } = useFound(typed);
   const list = useId();
   useEffect(() => {
     const { current } = dialog;
@@ -80,6 +85,7 @@ export function Palette({ close }: { readonly close: () => void }) {
         {isBusy ? words.search.looking : words.search.count(hits.length)}
       </p>
       <ProblemNote problem={problem} />
+      <Unread unread={unread} />
       <footer>
         <span>
           <kbd>↑</kbd> <kbd>↓</kbd> {words.search.choose}
@@ -143,19 +149,19 @@ function Option({ id, hit: { href, icon, state, main, note = '', right = '' }, i
   );
 }
 
-const NOTHING: Omit<Known, 'queues'> = { schedules: [], workers: [], kinds: [] };
+const NOTHING: Omit<Known, 'queues' | 'may'> = { schedules: [], workers: [], kinds: [] };
+const NO_JOBS: FoundJobs = { groups: [], unread: [] };
 
 /** The answer to what was typed. */
 interface Found {
   readonly typed: string;
-  readonly jobs: readonly Group[];
+  readonly jobs: FoundJobs;
   readonly problem?: unknown;
 }
 
-function useFound(typed: string) {
-  const { now } = useLive();
+/** Schedules, workers and errors are asked for once, and looked through here. */
+function useKnown(typed: string): typeof NOTHING {
   const [known, setKnown] = useState(NOTHING);
-  const [found, setFound] = useState<Found>({ typed: '', jobs: [] });
   const isTyped = typed.trim() !== '';
   useEffect(() => {
     if (!isTyped) return;
@@ -168,19 +174,31 @@ function useFound(typed: string) {
       ({ workers }) => setKnown((before) => ({ ...before, workers })),
       () => undefined,
     );
-    void ask(calls.deadOverview, {}).then(
+  }, [isTyped]);
+  const isError = typed.trim().length >= ERROR_CHARS_MIN;
+  useEffect(() => {
+    if (!isError) return;
+    void ask(calls.deadOverview, { newerThan: ERRORS_OF }).then(
       ({ kinds }) => setKnown((before) => ({ ...before, kinds })),
       () => undefined,
     );
-  }, [isTyped]);
+  }, [isError]);
+  return known;
+}
+
+function useFound(typed: string) {
+  const { now } = useLive();
+  const may = useWhatMay();
+  const known = useKnown(typed);
+  const [found, setFound] = useState<Found>({ typed: '', jobs: NO_JOBS });
   const isAsked = typed.trim().length >= 2;
   useEffect(() => {
-    if (!isAsked) return setFound({ typed, jobs: [] });
+    if (!isAsked) return setFound({ typed, jobs: NO_JOBS });
     let isGone = false;
     const timer = setTimeout(() => {
-      void jobsFor(typed, Date.now()).then(
+      void jobsFor(typed, { nowMs: Date.now(), may }).then(
         (jobs) => isGone || setFound({ typed, jobs }),
-        (problem: unknown) => isGone || setFound({ typed, jobs: [], problem }),
+        (problem: unknown) => isGone || setFound({ typed, jobs: NO_JOBS, problem }),
       );
     }, CALM_MS);
     return () => {
@@ -191,9 +209,9 @@ function useFound(typed: string) {
   const nowMs = Date.now();
   const groups = [
     ...moments(typed, nowMs),
-    ...found.jobs,
-    ...near(typed, { ...known, queues: now?.queues ?? [] }, nowMs),
+    ...found.jobs.groups,
+    ...near(typed, { ...known, queues: now?.queues ?? [], may }, nowMs),
   ];
   const isBusy = isAsked && found.typed !== typed;
-  return { groups, problem: isBusy ? undefined : found.problem, isBusy };
+  return { groups, unread: found.jobs.unread, problem: isBusy ? undefined : found.problem, isBusy };
 }
