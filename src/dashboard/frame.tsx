@@ -29,8 +29,14 @@ interface Around {
 }
 
 export function Frame({ route, about, session, leave, children }: Around) {
-  const address = [route.name, ...route.path].join('/');
-  useEffect(() => document.getElementById('content')?.focus({ preventScroll: true }), [route]);
+  const address = addressOf(route);
+  const shown = useRef<string>();
+  useEffect(() => {
+    // Who has chosen a word of a filter chooses on. On another page the focus is at its content, and where it is gone with what was shown.
+    const isLost = document.activeElement === null || document.activeElement === document.body;
+    if (isLost || shown.current !== address) document.getElementById('content')?.focus({ preventScroll: true });
+    shown.current = address;
+  }, [route]);
   return (
     <Caller.Provider value={about}>
       <button type="button" class="skip" onClick={skip}>
@@ -62,6 +68,12 @@ export function Frame({ route, about, session, leave, children }: Around) {
     </Caller.Provider>
   );
 }
+
+/** Pages of which the queue is a part of the filter: with another one it is the same page. */
+const FILTERED: ReadonlySet<string> = new Set(['jobs', 'dead']);
+
+/** What is another page where it differs. */
+const addressOf = ({ name, path }: Route): string => (FILTERED.has(name) ? name : [name, ...path].join('/'));
 
 /** The address has the page behind its #, so the browser cannot jump by itself. */
 function skip(): void {
@@ -168,6 +180,12 @@ interface Crumb {
   readonly href?: string;
 }
 
+/** A new schedule, or one that is there. */
+function ofForm([action, name]: Route['path']): readonly Crumb[] {
+  if (action !== 'edit' || name === undefined) return [{ text: words.schedules.makeTitle }];
+  return [{ text: name, href: `#/schedule/${encodeURIComponent(name)}` }, { text: words.schedules.editTitle(name) }];
+}
+
 /** @example crumbsOf(routeOf('#/job/emails/a')) // Now / emails / Jobs / a */
 function crumbsOf({ name, path }: Route): readonly Crumb[] {
   const [first = '', second = ''] = path;
@@ -178,6 +196,7 @@ function crumbsOf({ name, path }: Route): readonly Crumb[] {
   if (name === 'job') {
     return [now, queue, { text: places.jobs, href: `#/jobs/${encodeURIComponent(first)}` }, { text: second }];
   }
+  if (name === 'schedules' && first !== '') return [{ text: places.schedules, href: '#/schedules' }, ...ofForm(path)];
   if (name === 'schedule') return [{ text: places.schedules, href: '#/schedules' }, { text: first }];
   const text = isPlace(name) ? places[name] : name;
   // Pages about a part of a queue have its name in their address.

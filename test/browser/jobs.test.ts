@@ -98,6 +98,42 @@ describe('the filter', { timeout: HOOK_MS }, () => {
     await page.getByText('No history is kept by states').waitFor();
   });
 
+  test('keeps the focus of whoever goes through a chooser by arrow keys', async () => {
+    const { page } = window;
+    await scheduleAll(api, 'arrows', [{ id: 'a', tags: ['shop'], delay: '1h' }]);
+    await show(window, '#/jobs/arrows?tag=shop');
+    const chooser = page.getByLabel('State', { exact: true });
+    const state = () => new URLSearchParams(page.url().split('?')[1]).get('state') ?? '';
+    const focused = () => page.evaluate("document.activeElement?.getAttribute('aria-label')");
+    await chooser.focus();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(state).toBe('scheduled');
+    await listIsThere();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(state).toBe('waiting');
+    await listIsThere();
+    expect(await focused()).toBe('State');
+    expect(await chips()).toEqual(['tag shop']);
+    await page.getByRole('combobox', { name: 'Queue', exact: true }).focus();
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => page.url()).not.toContain('#/jobs/arrows');
+    await listIsThere();
+    expect(await focused()).toBe('Queue');
+  });
+
+  test('that could not be asked for is an error, and not an empty list', async () => {
+    const other = await enter(browser, api, { token: api.admin });
+    await other.page.route(/\/v1\/jobs\?/, (route) =>
+      route.fulfill({ status: 503, json: { code: 'unavailable', detail: 'Redis is away' } }),
+    );
+    await show(other, '#/jobs');
+    await other.page.getByRole('alert').filter({ hasText: 'unavailable: Redis is away' }).waitFor();
+    const page = await other.page.locator('main').innerText();
+    expect(page).not.toMatch(/\b0 jobs/);
+    expect(page).not.toContain('No job waits or runs');
+    await other.close();
+  });
+
   test('without a queue finds jobs of all queues by their due time, under their days', async () => {
     await scheduleAll(api, 'letters', [{ id: 'l1', tags: ['all'], delay: '3d' }]);
     await scheduleAll(api, 'calls', [
@@ -285,6 +321,28 @@ describe('selected jobs', { timeout: HOOK_MS }, () => {
     await desk.told('2 jobs due now');
     await expect.poll(async () => idsOf(await listed(api, 'bulk', 'state=ready'))).toEqual(['n1', 'n2']);
     expect((await jobOf(api, 'bulk', 'n3')).state).toBe('scheduled');
+  });
+
+  test('that an address asks to be changed are selected once, and also where the same list is shown already', async () => {
+    const { page } = window;
+    const jobs = ['d1', 'd2', 'd3'].map((id) => ({ id, delay: '1h', tags: ['deed'] }));
+    await scheduleAll(api, 'deeds', jobs);
+    await show(window, '#/jobs?tag=deed');
+    await page.keyboard.press('/');
+    await desk.dialog.getByRole('combobox').fill('deed');
+    await desk.dialog.getByRole('option', { name: /^Cancel …/ }).click();
+    await desk.inDialog('Cancel 3 jobs').waitFor();
+    await desk.escape();
+    const selected = () => page.locator('tbody .job[aria-selected="true"]').count();
+    expect(await selected()).toBe(3);
+    await page.getByLabel('select d1').uncheck();
+    await page.getByLabel('select d2').uncheck();
+    await desk.button('Cancel …').click();
+    await desk.inDialog('Cancel 1 job').click();
+    await desk.told('1 job cancelled');
+    await listIsThere();
+    expect(await ids()).toEqual(['d1', 'd2']);
+    expect([await selected(), await desk.dialog.count()]).toEqual([0, 0]);
   });
 
   test('are none where nothing is found, and jobs that are over cannot be selected', async () => {

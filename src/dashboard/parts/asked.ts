@@ -68,6 +68,8 @@ export function useList<One extends Paged, Row>(
   { rowsOf, keyOf }: RowsOf<NoInfer<Answer<One>>, Row>,
 ): Listed<Row> {
   const address = addressOf(call, given);
+  // Rows are those of one address: with another one the first look shows none of them, and says that it is busy.
+  const [listed, setListed] = useState(address);
   const [rows, setRows] = useState<readonly Row[]>([]);
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<unknown>();
@@ -105,6 +107,7 @@ export function useList<One extends Paged, Row>(
   }
 
   useEffect(() => {
+    setListed(address);
     setRows([]);
     setCursor(undefined);
     void load([], undefined);
@@ -112,5 +115,7 @@ export function useList<One extends Paged, Row>(
       running.current += 1;
     };
   }, [address]);
-  return { rows, cursor, problem, isBusy, more: () => void load(rows, cursor), reload: () => void load([], undefined) };
+  const acts = { more: () => void load(rows, cursor), reload: () => void load([], undefined) };
+  if (listed !== address) return { rows: [], cursor: undefined, problem: undefined, isBusy: true, ...acts };
+  return { rows, cursor, problem, isBusy, ...acts };
 }

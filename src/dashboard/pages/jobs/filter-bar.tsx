@@ -1,6 +1,6 @@
 /** What is asked of the list, as words: each can be taken away, and a field adds one. */
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLive } from '../../live.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { words } from '../../words/words.ts';
@@ -13,7 +13,7 @@ interface Bar {
   readonly children?: ComponentChildren;
 }
 
-/** Give it the filter of the address as `key`: another address, another form. */
+/** It stays while the address changes: who goes through a chooser by keyboard keeps the focus there. */
 export function FilterBar({ filter, set, children }: Bar) {
   const [typed, setTyped] = useState('');
   return (
@@ -24,6 +24,7 @@ export function FilterBar({ filter, set, children }: Bar) {
         onSubmit={(event) => {
           event.preventDefault();
           if (typed.trim() !== '') set(withTyped(filter, typed));
+          setTyped('');
         }}
       >
         {WORDS.filter((word) => filter[word] !== '').map((word) => (
@@ -118,7 +119,13 @@ function Chooser({ name, value, choose, options }: Choice) {
 function DueChip({ filter, set }: Bar) {
   const id = useId();
   const { dueFrom, dueTo } = filter;
+  const menu = useRef<HTMLDivElement>(null);
   const [draft, setDraft] = useState({ dueFrom, dueTo });
+  useEffect(() => setDraft({ dueFrom, dueTo }), [dueFrom, dueTo]);
+  const show = (changed: JobFilter) => {
+    menu.current?.hidePopover();
+    set(changed);
+  };
   const field = (name: 'dueFrom' | 'dueTo') => (
     <label class="field">
       {words.jobs[name]}
@@ -135,14 +142,14 @@ function DueChip({ filter, set }: Bar) {
         {words.jobs.due} <b>{dueText(filter)}</b>
         <Icon name="down" />
       </button>
-      <div id={id} class="menu due" {...{ popover: 'auto' }}>
+      <div ref={menu} id={id} class="menu due" {...{ popover: 'auto' }}>
         {field('dueFrom')}
         {field('dueTo')}
         <p class="row">
-          <button type="button" class="ghost" onClick={() => set({ ...filter, dueFrom: '', dueTo: '' })}>
+          <button type="button" class="ghost" onClick={() => show({ ...filter, dueFrom: '', dueTo: '' })}>
             {words.jobs.anyTime}
           </button>
-          <button type="button" class="primary" onClick={() => set(withState({ ...filter, ...draft }, filter.state))}>
+          <button type="button" class="primary" onClick={() => show(withState({ ...filter, ...draft }, filter.state))}>
             {words.jobs.show}
           </button>
         </p>

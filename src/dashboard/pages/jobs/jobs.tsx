@@ -37,27 +37,30 @@ export function Jobs(route: Route) {
     keyOf,
   });
   const set = (changed: JobFilter) => go(whereOf(changed));
+  const deed = deedOf(route.query.get('do'));
   return (
     <>
       <section class="head">
         <Title filter={filter} list={list} />
       </section>
-      <FilterBar key={JSON.stringify(filter)} filter={filter} set={set}>
+      <FilterBar filter={filter} set={set}>
         <ColumnsMenu columns={columns} set={setColumns} />
       </FilterBar>
       <ProblemNote problem={list.problem} />
-      <Missed unread={unread} />
-      <Body key={whereOf(filter)} filter={filter} list={list} columns={columns} deed={deedOf(route.query.get('do'))} />
+      <Missed unread={list.isBusy && list.rows.length === 0 ? [] : unread} />
+      <Body key={`${deed} ${whereOf(filter)}`} filter={filter} list={list} columns={columns} deed={deed} />
     </>
   );
 }
 
 /** What is there, in one sentence. */
 function Title({ filter, list }: { readonly filter: JobFilter; readonly list: Listed<Row> }) {
-  const { rows, cursor, isBusy } = list;
+  const { rows, cursor, isBusy, problem } = list;
   const queues = new Set(rows.map(({ queue }) => queue));
   const of = [filter.tag, filter.set, filter.name, filter.id, filter.idPrefix].filter((word) => word !== '');
   if (isBusy && rows.length === 0) return <h1>{words.jobs.looking}</h1>;
+  // Nobody knows whether there are any.
+  if (problem !== undefined && rows.length === 0) return <h1>{words.jobs.name}</h1>;
   const count = cursor === undefined ? words.jobs.count(rows.length) : words.jobs.first(rows.length);
   return (
     <h1>
@@ -99,7 +102,7 @@ interface Shown {
 }
 
 function Body({ filter, list, columns, deed }: Shown) {
-  const { rows, isBusy, cursor } = list;
+  const { rows, isBusy, cursor, problem } = list;
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [isAll, setAll] = useState(false);
   // Its name stands above a list of one queue.
@@ -113,15 +116,18 @@ function Body({ filter, list, columns, deed }: Shown) {
     pick(new Set());
     list.reload();
   };
+  // Once: who has answered the dialog, or taken jobs out of the selection, selects by hand from then on.
+  const [isAsked, setAsked] = useState(deed !== undefined);
   useEffect(() => {
-    if (deed === undefined || isBusy) return;
+    if (!isAsked || isBusy) return;
+    setAsked(false);
     setPicked(new Set(rows.filter(isLiveRow).map(keyOf)));
     setAll(cursor !== undefined);
-  }, [deed, isBusy]);
+  }, [isAsked, isBusy]);
   return (
     <section aria-label={words.jobs.name} aria-busy={isBusy} class="found">
       <Strip rows={rows} />
-      {rows.length === 0 && !isBusy ? <Nothing filter={filter} /> : null}
+      {rows.length === 0 && !isBusy && problem === undefined ? <Nothing filter={filter} /> : null}
       <JobTable rows={rows} columns={shown} picked={picked} pick={pick} />
       <End filter={filter} list={list} />
       <Picked
@@ -147,8 +153,10 @@ function Nothing({ filter }: { readonly filter: JobFilter }) {
 }
 
 function End({ filter, list }: Pick<Shown, 'filter' | 'list'>) {
-  const { rows, cursor, isBusy, more, reload } = list;
-  const shown = isBusy ? words.jobs.looking : words.jobs.shown(numberText(rows.length), rows.length);
+  const { rows, cursor, isBusy, problem, more, reload } = list;
+  const count =
+    problem !== undefined && rows.length === 0 ? '' : words.jobs.shown(numberText(rows.length), rows.length);
+  const shown = isBusy ? words.jobs.looking : count;
   return (
     <div class="end quiet">
       <span role="status">
