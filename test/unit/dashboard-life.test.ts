@@ -1,7 +1,7 @@
 /** The picture of a job: its starts and waits add up to its life, and each wait has the cause that its account tells. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Schemas } from '../../src/dashboard/api-types.ts';
-import { type Life, lifeOf, mostOf, sumsOfLife } from '../../src/dashboard/pages/job/life.ts';
+import { type Change, type Life, lifeOf, mostOf, ofThisLife, sumsOfLife } from '../../src/dashboard/pages/job/life.ts';
 
 const DUE = Date.UTC(2026, 10, 26, 1, 30);
 
@@ -127,4 +127,30 @@ test('a job that a worker holds until it is due begins its run there, and one th
   const life = lifeOf(jobOf({ state: 'running', nowMs: DUE + 7000, timeline, account }));
   expect(told(life)).toEqual(['wait 40, run 7000']);
   expect(life?.attempts.map(({ state, end }) => [state, end])).toEqual([['running', undefined]]);
+});
+
+describe('of an id that was used before', () => {
+  const ended = { atMs: DUE, kind: 'earlier-end', outcome: 'cancelled' } as const;
+  const changeOf = (verb: string, atMs: number, who: string): Change => ({
+    ...{ entry: `${atMs}-0`, atMs, who, way: 'page', verb, count: 1 },
+  });
+
+  test('the changes of this life are told, and not who ended an earlier one', () => {
+    const ada = changeOf('jobs.cancel', DUE + 5, 'ada');
+    const bob = changeOf('jobs.cancel', DUE + 90_000, 'bob');
+    const job = jobOf({ timeline: [ended, { atMs: DUE + 90_000, kind: 'cancelled' }] });
+    const before = changeOf('jobs.edit', DUE - 60_000, 'eve');
+    expect(ofThisLife(job, [bob, ada, before])).toEqual([bob]);
+    expect(ofThisLife(job, [ada, before])).toEqual([]);
+  });
+
+  test('a replay belongs to the life that it began', () => {
+    const replay = changeOf('dead.replay', DUE + 5, 'ada');
+    expect(ofThisLife(jobOf({ timeline: [{ ...ended, outcome: 'dead' }] }), [replay])).toEqual([replay]);
+  });
+
+  test('all changes are told where there was no other life', () => {
+    const moved = changeOf('jobs.reschedule', DUE, 'ada');
+    expect(ofThisLife(jobOf({}), [moved])).toEqual([moved]);
+  });
 });

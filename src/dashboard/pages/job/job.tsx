@@ -15,7 +15,7 @@ import { words } from '../../words/words.ts';
 import { JobActions } from './actions.tsx';
 import { Facts } from './facts.tsx';
 import type { Change, Report } from './life.ts';
-import { lifeOf } from './life.ts';
+import { lifeOf, ofThisLife } from './life.ts';
 import { Attempts, Share } from './picture.tsx';
 import { Said } from './said.tsx';
 import { Story } from './story.tsx';
@@ -105,7 +105,7 @@ function WithChanges({ job, reload, done }: Shown) {
     done(text);
     askAgain();
   };
-  return <Page job={job} reload={both} done={told} changes={value?.entries ?? NO_CHANGES} />;
+  return <Page job={job} reload={both} done={told} changes={ofThisLife(job, value?.entries ?? NO_CHANGES)} />;
 }
 
 /** @param changes the newest first; undefined where the caller may not see them */

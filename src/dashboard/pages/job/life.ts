@@ -74,6 +74,23 @@ export interface Life {
   readonly attempts: readonly Attempt[];
 }
 
+/** An entry of the audit is written after its change: that of a cancellation stands a moment behind the end that it made. */
+const ENTRY_MS = 1000;
+
+/**
+ * The changes of this life. An id may have had earlier ones, and the audit has the changes of all of them.
+ *
+ * @param changes the newest first
+ */
+export function ofThisLife({ timeline }: Pick<Report, 'timeline'>, changes: readonly Change[]): readonly Change[] {
+  const end = timeline.findLast(({ kind }) => kind === 'earlier-end');
+  if (end === undefined) return changes;
+  const since = changes.filter(({ atMs }) => atMs >= end.atMs);
+  const first = since.findLast(({ verb }) => verb === 'jobs.cancel');
+  const madeEnd = end.outcome === 'cancelled' && first !== undefined && first.atMs - end.atMs < ENTRY_MS;
+  return madeEnd ? since.filter((one) => one !== first) : since;
+}
+
 const FAILED: ReadonlySet<string> = new Set(['failure', 'timeout', 'crash', 'refused']);
 const ENDED: ReadonlySet<string> = new Set([...FAILED, 'deferred', 'handed-back']);
 const OVER: ReadonlySet<string> = new Set(['done', 'cancelled', 'expired', 'dead']);
