@@ -5,7 +5,15 @@ import type { LiveQueue } from '../../src/dashboard/live.ts';
 // What the pages know of where they are, they ask when they are loaded.
 vi.hoisted(() => Object.assign(globalThis, { document: { baseURI: 'http://here/' } }));
 
-import { herdsIn, levelOf, namedIn, spellsIn, stepsOf, worstHour } from '../../src/dashboard/pages/now/saying.ts';
+import {
+  herdsIn,
+  levelOf,
+  namedIn,
+  restOf,
+  spellsIn,
+  stepsOf,
+  worstHour,
+} from '../../src/dashboard/pages/now/saying.ts';
 
 const HOUR = 3_600_000;
 const queue = (name: string, given: Partial<LiveQueue> = {}): LiveQueue => ({
@@ -37,6 +45,22 @@ describe('the sentence', () => {
     const { named, more } = namedIn([queue('unled', { leaders: [null], scheduled: 1 }), ...all]);
     expect(named.map(({ what }) => what)).toEqual(['leaderless', 'unserved', 'unserved']);
     expect(more).toBe(2);
+  });
+});
+
+describe('of the queues that are not named the sentence says', () => {
+  const nothing = { named: 0, more: 0, failures: 0, unread: 0 };
+
+  test('that all is well where nothing is wrong, and that the rest is where something is', () => {
+    expect(restOf(nothing)).toBe('all-well');
+    expect(restOf({ ...nothing, named: 2 })).toBe('rest-well');
+    expect(restOf({ ...nothing, named: 3, more: 1 })).toBeUndefined();
+    expect(restOf({ ...nothing, failures: 1 })).toBeUndefined();
+  });
+
+  test('that some could not be read, and never that they are well', () => {
+    expect(restOf({ ...nothing, unread: 1 })).toBe('unread');
+    expect(restOf({ ...nothing, named: 1, unread: 1 })).toBeUndefined();
   });
 });
 

@@ -113,8 +113,12 @@ export const de: Words = {
       unserved: () => 'hat keinen Worker',
       paused: () => 'ist angehalten',
     },
-    others: (count: string) => `${count} weitere haben Schwierigkeiten`,
+    others: (count: number, text: string) => `${text} ${count === 1 ? 'weitere hat' : 'weitere haben'} Schwierigkeiten`,
     restWell: 'Alles andere beginnt pünktlich.',
+    unreadTitle: (count: number) =>
+      count === 1
+        ? '1 Queue war nicht zu lesen: niemand weiß, ob ihre Jobs verspätet sind.'
+        : `${count} Queues waren nicht zu lesen: niemand weiß, ob ihre Jobs verspätet sind.`,
     doctorFails: (count: number) => (count === 1 ? 'doctor fand einen Fehler' : `doctor fand ${count} Fehler`),
     through: (time: string) => `Nach der Rate sind alle um ${time} durch.`,
     tryRate: 'Andere Rate probieren',
@@ -152,8 +156,8 @@ export const de: Words = {
     runningOf: (count: string, all: string) => `${count} von ${all}`,
     uncounted:
       'Noch wird keine Verspätung gezählt. Sie kommt binnen zwei Minuten, wenn ein führender Daemon die Rolle http oder http.minutes: on hat.',
-    today: 'Heute',
-    audit: 'Audit',
+    today: 'Letzte 24 h',
+    audit: 'Änderungen',
     calm: 'In den letzten 24 Stunden liefen nur Jobs.',
     ranAt: (time: string) => `was um ${time} lief`,
     events: {
@@ -182,8 +186,9 @@ export const de: Words = {
     unset: 'nichts',
     did: (who: string, verb: string) => `${who}: ${verb}`,
     ahead: 'Wird in den nächsten 24 h fällig',
-    known: (count: string) => `${count} Jobs sind bekannt.`,
+    known: (count: number, text: string) => `${text} ${count === 1 ? 'Job ist' : 'Jobs sind'} bekannt.`,
     noneKnown: 'Kein Job ist bekannt, der fällig wird.',
+      led: <T>(queue: T) => ['ein Leader wurde gewählt für ', queue],
     worstHalf: (when: string, count: string) => ['Die schlimmste halbe Stunde ist ', when, `: ${count}`],
     mostOf: <T>(queue: T) => [', die meisten davon von ', queue],
     takes: <T>(queue: T, rate: string, took: string) => [`; mit ${rate} braucht `, queue, ` dafür ${took}`],
@@ -403,8 +408,12 @@ export const de: Words = {
   },
   moment: {
     at: (time) => `Was lief um ${time}`,
-    nothing: (time) => `Um ${time} lief nichts.`,
-    well: (time) => `Um ${time} ist kein Job gestorben.`,
+    unknown: (time) => `Zahlen der Zeit um ${time} sind nicht aufbewahrt.`,
+    ofCounted: (counted, all) => ` in den ${counted} von ${all} Queues, von denen es hier Zahlen gibt,`,
+    uncounted: (count) =>
+      count === 1 ? 'Von 1 Queue ist hier nichts bekannt.' : `Von ${count} Queues ist hier nichts bekannt.`,
+    nothing: (time, where) => `Um ${time} lief${where} nichts.`,
+    well: (time, where) => `Um ${time} ist${where} kein Job gestorben.`,
     died: (time, count, queues, all) =>
       `Um ${time} ${count === '1' ? 'ist 1 Job' : `sind ${count} Jobs`} gestorben, in ${all > 2 ? `${all} Queues, die meisten in ${queues}` : queues}.`,
     started: (span, count, queues) => `${span}: ${count} Starts in ${queues} ${queues === 1 ? 'Queue' : 'Queues'}.`,
@@ -568,8 +577,8 @@ export const de: Words = {
       worker: (worker) => `Worker ${worker}`,
       took: (text) => `dauerte ${text}`,
       changed: (names) => `geändert: ${names}`,
-      audit: 'im Audit',
-      hidden: 'Wer ihn geändert hat, steht im Audit, das dieses Token nicht lesen darf.',
+      audit: 'in den Änderungen',
+      hidden: 'Wer ihn geändert hat, steht in den Änderungen, die dieses Token nicht lesen darf.',
     },
     facts: {
       id: 'Id',

@@ -117,8 +117,12 @@ export const en = {
       unserved: () => 'has no worker',
       paused: () => 'is paused',
     },
-    others: (count: string) => `${count} more are in trouble`,
+    others: (count: number, text: string) => `${text} more ${count === 1 ? 'is' : 'are'} in trouble`,
     restWell: 'All else starts on time.',
+    unreadTitle: (count: number) =>
+      count === 1
+        ? '1 queue could not be read: nobody knows whether its jobs are late.'
+        : `${count} queues could not be read: nobody knows whether their jobs are late.`,
     doctorFails: (count: number) => (count === 1 ? 'doctor found a failure' : `doctor found ${count} failures`),
     through: (time: string) => `By the rate, all are through at ${time}.`,
     tryRate: 'Try another rate',
@@ -156,7 +160,7 @@ export const en = {
     runningOf: (count: string, all: string) => `${count} of ${all}`,
     uncounted:
       'No lateness is counted yet. It comes within two minutes if a daemon that leads a queue has the role http, or http.minutes: on.',
-    today: 'Today',
+    today: 'Last 24 h',
     audit: 'Audit',
     calm: 'Nothing happened in the last 24 hours but jobs.',
     ranAt: (time: string) => `what ran at ${time}`,
@@ -181,8 +185,9 @@ export const en = {
     unset: 'none',
     did: (who: string, verb: string) => `${who}: ${verb}`,
     ahead: 'Comes due in the next 24 h',
-    known: (count: string) => `${count} jobs are known.`,
+    known: (count: number, text: string) => `${text} ${count === 1 ? 'job is' : 'jobs are'} known.`,
     noneKnown: 'No job is known to come due.',
+      led: <T>(queue: T) => ['a leader was elected for ', queue],
     worstHalf: (when: string, count: string) => [`The worst half hour is `, when, `: ${count}`],
     mostOf: <T>(queue: T) => [', most of them of ', queue],
     takes: <T>(queue: T, rate: string, took: string) => [`; at ${rate} `, queue, ` takes ${took} for them`],
@@ -401,8 +406,12 @@ export const en = {
   },
   moment: {
     at: (time: string) => `What ran at ${time}`,
-    nothing: (time: string) => `Nothing ran around ${time}.`,
-    well: (time: string) => `Around ${time} no job died.`,
+    unknown: (time: string) => `No counts of the time around ${time} are kept.`,
+    ofCounted: (counted: number, all: number) => ` in the ${counted} of ${all} queues that have counts here`,
+    uncounted: (count: number) =>
+      count === 1 ? 'Of 1 queue nothing is known here.' : `Of ${count} queues nothing is known here.`,
+    nothing: (time: string, where: string) => `Around ${time} nothing ran${where}.`,
+    well: (time: string, where: string) => `Around ${time} no job died${where}.`,
     died: (time: string, count: string, queues: string, all: number) =>
       `Around ${time} ${count} ${count === '1' ? 'job' : 'jobs'} died in ${all > 2 ? `${all} queues, most in ${queues}` : queues}.`,
     started: (span: string, count: string, queues: number) =>

@@ -15,6 +15,7 @@ import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
 import { instantOf, localOf } from './filters.ts';
+import { type Lane, type Lanes as LanesOf, lanesIn, sentenceOf, sum } from './lanes.ts';
 import { keyOf, type Row } from './list.tsx';
 import { Missed } from './missed.tsx';
 import { momentText } from './times.ts';
@@ -70,26 +71,18 @@ function Moment({ atMs }: { readonly atMs: number }) {
   const [nowMs] = useState(() => Date.now());
   const grain = grainOf(nowMs - atMs);
   const [fromMs, toMs] = [atMs - grain.aroundMs, atMs + grain.aroundMs];
-  const { lanes, problem } = useLanes({ fromMs, toMs, grain });
+  const { found, problem } = useLanes({ fromMs, toMs, grain });
+  const lanes = found?.lanes ?? [];
   return (
     <>
-      <Say lanes={lanes} atMs={atMs} fromMs={fromMs} toMs={Math.min(toMs, nowMs)} />
+      <Say found={found} atMs={atMs} fromMs={fromMs} toMs={Math.min(toMs, nowMs)} />
       <Times atMs={atMs} byMs={grain.aroundMs} />
       <ProblemNote problem={problem} />
-      {lanes === undefined || lanes.length === 0 ? null : <Lanes {...{ lanes, atMs, fromMs, toMs, grain }} />}
+      {lanes.length === 0 ? null : <Lanes {...{ lanes, atMs, fromMs, toMs, grain }} />}
       <Ran atMs={atMs} nowMs={nowMs} />
     </>
   );
 }
-
-/** The starts of a queue by step. */
-interface Lane {
-  readonly queue: string;
-  readonly starts: readonly number[];
-  readonly dead: readonly number[];
-}
-
-const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
 interface Around {
   readonly fromMs: number;
@@ -97,10 +90,10 @@ interface Around {
   readonly grain: Grain;
 }
 
-/** Of the queues that started anything then. Undefined: not asked yet. */
+/** Undefined: not asked yet. */
 function useLanes({ fromMs, toMs, grain }: Around) {
   const { now } = useLive();
-  const [lanes, setLanes] = useState<readonly Lane[]>();
+  const [found, setFound] = useState<LanesOf>();
   const [problem, setProblem] = useState<unknown>();
   const isKnown = now !== undefined;
   useEffect(() => {
@@ -109,75 +102,43 @@ function useLanes({ fromMs, toMs, grain }: Around) {
     const queues = now.queues.slice(0, QUEUES_MAX).map(({ queue }) => queue);
     const asked = queues.map((queue) => ask(calls.queuesMinutes, { queue, ...grain.given }));
     void Promise.all(asked).then(
-      (all) =>
-        isGone ||
-        setLanes(
-          all
-            .map((one) => laneOf(one, fromMs, toMs))
-            .filter(hasRun)
-            .toSorted(byTrouble),
-        ),
+      (answers) => isGone || setFound(lanesIn(answers, { fromMs, toMs }, now.queues.length)),
       (error: unknown) => isGone || setProblem(error),
     );
     return () => {
       isGone = true;
     };
   }, [isKnown]);
-  return { lanes, problem };
+  return { found, problem };
 }
-
-function laneOf(
-  { queue, startMs, stepMs, start, counts }: Schemas['QueueMinutes'],
-  fromMs: number,
-  toMs: number,
-): Lane {
-  const isIn = (_: number, at: number) => startMs + at * stepMs >= fromMs - stepMs && startMs + at * stepMs < toMs;
-  const lead = Math.max(0, Math.round((startMs - fromMs) / stepMs));
-  const padded = (values: readonly number[]) => [...Array.from({ length: lead }, () => 0), ...values.filter(isIn)];
-  return { queue, starts: padded(start.count), dead: padded(counts.dead) };
-}
-
-const hasRun = ({ starts, dead }: Lane): boolean => sum(starts) + sum(dead) > 0;
-const byTrouble = (one: Lane, other: Lane): number =>
-  sum(other.dead) - sum(one.dead) || sum(other.starts) - sum(one.starts);
 
 interface SayOf {
-  readonly lanes: readonly Lane[] | undefined;
+  readonly found: LanesOf | undefined;
   readonly atMs: number;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-function Say({ lanes, atMs, fromMs, toMs }: SayOf) {
+function Say({ found, atMs, fromMs, toMs }: SayOf) {
   const time = momentText(atMs, Date.now());
-  if (lanes === undefined)
+  if (found === undefined)
     return (
       <section class="say">
         <h1>{words.moment.at(time)}</h1>
       </section>
     );
-  const bad = lanes.filter(({ dead }) => sum(dead) > 0);
-  const died = sum(bad.map(({ dead }) => sum(dead)));
+  const { lanes, counted, all } = found;
   const starts = sum(lanes.map((lane) => sum(lane.starts)));
   const span = `${timeText(fromMs)} – ${timeText(toMs)}`;
   return (
     <section class="say">
-      <h1>
-        {lanes.length === 0
-          ? words.moment.nothing(time)
-          : died === 0
-            ? words.moment.well(time)
-            : words.moment.died(
-                time,
-                numberText(died),
-                bad
-                  .slice(0, 2)
-                  .map(({ queue }) => queue)
-                  .join(', '),
-                bad.length,
-              )}
-      </h1>
-      <p>{words.moment.started(span, numberText(starts), lanes.length)}</p>
+      <h1>{sentenceOf(found, time)}</h1>
+      {counted === 0 ? null : (
+        <p>
+          {words.moment.started(span, numberText(starts), lanes.length)}
+          {counted < all ? ` ${words.moment.uncounted(all - counted)}` : ''}
+        </p>
+      )}
     </section>
   );
 }

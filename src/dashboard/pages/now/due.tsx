@@ -54,7 +54,7 @@ function Worst({
   const link = <a href={`#/simulate/${encodeURIComponent(queue)}`}>{queue}</a>;
   return (
     <>
-      {said.known(numberText(all))} {said.worstHalf(weekTimeText(worst.fromMs), numberText(worst.jobs))}
+      {said.known(all, numberText(all))} {said.worstHalf(weekTimeText(worst.fromMs), numberText(worst.jobs))}
       {ofQueue * 2 > worst.jobs ? said.mostOf(<a href={queueAddress(queue)}>{queue}</a>) : null}
       {rate === undefined || tookMs < TOLD_MS ? null : said.takes(link, rateText(rate), durationText(tookMs))}.
     </>

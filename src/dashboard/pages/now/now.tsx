@@ -15,7 +15,7 @@ import { bytesText, durationText, numberText, shareText } from '../../parts/word
 import { words } from '../../words/words.ts';
 import { Due } from './due.tsx';
 import { Queues } from './queues.tsx';
-import { type Named, namedIn, stepsOf, worstHour } from './saying.ts';
+import { type Named, namedIn, restOf, stepsOf, worstHour } from './saying.ts';
 import { Today } from './today.tsx';
 import '../../css/now.css';
 
@@ -116,20 +116,20 @@ function Sentence({ now }: { readonly now: Look }) {
   const { named, more } = namedIn(now.queues);
   const fails = now.doctor?.findings.filter(({ status }) => status === 'fail').length ?? 0;
   const isBad = fails > 0 || named.some(({ isCalm }) => !isCalm);
-  const isWell = named.length === 0 && fails === 0 && now.unread.length === 0;
+  const rest = restOf({ named: named.length, more, failures: fails, unread: now.unread.length });
   return (
     <section class={isBad ? 'say bad' : 'say'}>
       <h1>
-        {isWell ? said.wellTitle : null}
+        {rest === 'all-well' ? said.wellTitle : rest === 'unread' ? said.unreadTitle(now.unread.length) : null}
         {named.map((one, at) => (
           <span key={one.queue}>
             {at > 0 ? ', ' : ''}
             <Noun one={one} />
           </span>
         ))}
-        {more > 0 ? `, ${said.others(numberText(more))}` : ''}
+        {more > 0 ? `, ${said.others(more, numberText(more))}` : ''}
         {fails > 0 ? `${named.length > 0 ? '; ' : ''}${said.doctorFails(fails)}` : ''}
-        {isWell ? '' : '.'} {named.length > 0 && more === 0 && fails === 0 ? said.restWell : ''}
+        {named.length + fails > 0 ? '.' : ''} {rest === 'rest-well' ? said.restWell : ''}
       </h1>
       <Reason now={now} worst={named[0]} />
     </section>

@@ -21,6 +21,18 @@ export function namedIn(queues: readonly LiveQueue[]): { readonly named: readonl
   return { named: all.slice(0, NAMED_MAX), more: Math.max(0, all.length - NAMED_MAX) };
 }
 
+/** What is said of the queues that are not named. One that could not be read may be in any trouble. */
+export function restOf(seen: {
+  readonly named: number;
+  readonly more: number;
+  readonly failures: number;
+  readonly unread: number;
+}): 'all-well' | 'unread' | 'rest-well' | undefined {
+  const { named, more, failures, unread } = seen;
+  if (named + failures === 0) return unread > 0 ? 'unread' : 'all-well';
+  return more + failures + unread === 0 ? 'rest-well' : undefined;
+}
+
 function namedOf(one: LiveQueue): Named | undefined {
   const { queue, paused, oldestDueAgeMs: lateMs } = one;
   if (paused) return { queue, what: 'paused', lateMs, isCalm: true };

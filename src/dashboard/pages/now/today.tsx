@@ -7,6 +7,7 @@ import { useAsked } from '../../parts/asked.ts';
 import { timeText, utcText } from '../../parts/clock.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { May, useMay } from '../../parts/may.tsx';
+import { midnightMs, momentText } from '../../parts/when.ts';
 import { durationText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import { whereAt } from '../jobs/at.tsx';
@@ -68,8 +69,8 @@ function List({ events }: { readonly events: readonly Event[] }) {
       {toldOf(events).map(({ key, atMs, icon, level, text }) => (
         <li key={key} class={level}>
           <Icon name={icon} />
-          <a class="t" href={momentAddress(atMs)} title={said.ranAt(timeText(atMs))}>
-            <time dateTime={utcText(atMs)}>{timeText(atMs)}</time>
+          <a class="t" href={momentAddress(atMs)} title={said.ranAt(whenText(atMs))}>
+            <time dateTime={utcText(atMs)}>{whenText(atMs)}</time>
           </a>
           <p>{text}</p>
         </li>
@@ -83,6 +84,12 @@ function toldOf(events: readonly Event[]): readonly Event[] {
   const newest = events.toSorted((a, b) => b.atMs - a.atMs);
   const [trouble, others] = [newest.filter(({ level }) => level), newest.filter(({ level }) => !level)];
   return [...trouble, ...others].slice(0, SHOWN_MAX).toSorted((a, b) => b.atMs - a.atMs);
+}
+
+/** `09:00` of today; else with its day. */
+function whenText(atMs: number): string {
+  const nowMs = Date.now();
+  return midnightMs(atMs) === midnightMs(nowMs) ? timeText(atMs) : momentText(atMs, nowMs);
 }
 
 /** The page of what ran at a moment. */
@@ -139,9 +146,7 @@ function diaryEvent({ others, ...event }: DayEvent & { readonly others: number }
   const details = detailsOf(event);
   const text = (
     <>
-      {what === 'elected'
-        ? said.events.elected(link, durationText(atMs - (event.fromMs ?? atMs)))
-        : said.events[what](link, by)}
+      {what === 'elected' ? electedText(link, event) : said.events[what](link, by)}
       {details === '' ? '' : `: ${details}`}
     </>
   );
@@ -149,13 +154,17 @@ function diaryEvent({ others, ...event }: DayEvent & { readonly others: number }
   return { key, atMs, icon: ICONS[what], ...(WARN.has(what) ? { level: 'warn' } : {}), text };
 }
 
+/** The first leader of a partition was preceded by none. */
+const electedText = (link: ComponentChildren, { atMs, fromMs }: DayEvent) =>
+  fromMs === undefined ? said.events.led(link) : said.events.elected(link, durationText(atMs - fromMs));
+
 function detailsOf({ group, untilMs, why, before = {}, after = {} }: DayEvent): string {
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const valueIn = (some: object, name: string) => settingText(Reflect.get(some, name));
   return [
     ...(group === undefined ? [] : [said.group(group)]),
     ...changed.map((name) => said.fromTo(name, valueIn(before, name), valueIn(after, name))),
-    ...(untilMs === undefined ? [] : [said.until(timeText(untilMs))]),
+    ...(untilMs === undefined ? [] : [said.until(whenText(untilMs))]),
     ...(why ? [why] : []),
   ].join(', ');
 }
@@ -170,11 +179,14 @@ function settingText(value: unknown): string {
   return parts.join(' ');
 }
 
+/** As the audit says it; what a newer daemon has says its name itself. */
+const verbText = (verb: string): string => (words.audit.verbs as Readonly<Record<string, string>>)[verb] ?? verb;
+
 function auditEvent({ entry, atMs, who, verb, target, queue, count, reason }: Schemas['AuditEntry']): Event {
   const what = [target, count > 1 ? `${count} ×` : ''].filter((one) => one !== undefined && one !== '').join(', ');
   const text = (
     <>
-      {said.did(who, verb)} {what} {queue === undefined ? null : queueLink(queue)}
+      {said.did(who, verbText(verb))} {what} {queue === undefined ? null : queueLink(queue)}
       {reason ? `: ${reason}` : ''}
     </>
   );
