@@ -57,6 +57,45 @@ describe('a schedule', { timeout: HOOK_MS }, () => {
     expect(await fact('Next').locator('time').getAttribute('datetime')).toBe(next);
   });
 
+  test('is not overwritten by a new one of its name, unless somebody says so', async () => {
+    const { page } = window;
+    await must(api, 'PUT /v1/schedules/taken', api.admin, { queue: 'reports', cron: '0 6 * * *' });
+    await show(window, '#/schedules/new');
+    const crumbs = () => page.locator('.crumbs li').allInnerTexts();
+    expect(await crumbs()).toEqual(['Schedules', 'A new schedule']);
+    await page.getByLabel('Name', { exact: true }).fill('taken');
+    await page.getByLabel('Queue of its jobs').fill('sums');
+    await page.getByLabel('Rule: minute').fill('0 7 * * *');
+    await desk.button('Make the schedule').click();
+    await desk.dialog.getByText('It makes jobs of reports.').waitFor();
+    expect(await desk.dialog.innerText()).toContain('0 6 * * *');
+    await desk.escape();
+    expect((await must(api, 'GET /v1/schedules/taken', api.admin)).queue).toBe('reports');
+    await desk.button('Make the schedule').click();
+    await desk.inDialog('Replace it').click();
+    await page.getByRole('heading', { level: 1, name: 'Schedule taken' }).waitFor();
+    expect((await must(api, 'GET /v1/schedules/taken', api.admin)).input.cron).toBe('0 7 * * *');
+  });
+
+  test('that somebody else has changed since the form was opened is not overwritten', async () => {
+    const { page } = window;
+    await must(api, 'PUT /v1/schedules/edited', api.admin, { queue: 'reports', cron: '0 6 * * *' });
+    const other = await enter(browser, api, { token: api.admin });
+    await show(other, '#/schedules/edit/edited');
+    expect(await other.page.locator('.crumbs li').allInnerTexts()).toEqual(['Schedules', 'edited', 'Change edited']);
+    await must(api, 'PUT /v1/schedules/edited', api.admin, { queue: 'reports', cron: '0 8 * * *' });
+    await other.page.getByLabel('Rule: minute').fill('0 7 * * *');
+    await other.page.getByRole('button', { name: 'Save the change' }).click();
+    await other.page.getByRole('alert').filter({ hasText: 'changed: ' }).waitFor();
+    await other.close();
+    expect((await must(api, 'GET /v1/schedules/edited', api.admin)).input.cron).toBe('0 8 * * *');
+    await show(window, '#/schedules/edit/edited');
+    await page.getByLabel('Rule: minute').fill('0 9 * * *');
+    await desk.button('Save the change').click();
+    await page.getByRole('heading', { level: 1, name: 'Schedule edited' }).waitFor();
+    expect((await must(api, 'GET /v1/schedules/edited', api.admin)).input.cron).toBe('0 9 * * *');
+  });
+
   test('makes the jobs of past instants once, after a dry run that names them', async () => {
     const jobs = async () => (await listed(api, 'sums', 'state=scheduled,ready')).map(({ id }) => id);
     const before = await jobs();

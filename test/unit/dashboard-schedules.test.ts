@@ -13,6 +13,7 @@ describe('a rule in words', () => {
     ['0 * * * *', 'every hour'],
     ['5 * * * *', 'every hour at :05'],
     ['0 */6 * * *', 'every 6 h'],
+    ['30 */6 * * *', 'every 6 h at :30'],
     ['0 9-17 * * *', 'every hour, 09:00 to 17:00'],
     ['0 0 1 * *', 'on day 1 of each month at 00:00'],
     ['@yearly', 'January 1 at 00:00'],
@@ -20,12 +21,20 @@ describe('a rule in words', () => {
     expect(ruleText({ cron })).toBe(text);
   });
 
-  test.each(['H H * * *', '0 0 L * *', '0 0 1 * 5', '*/7 1,2 * * *', '0 30 2 * * *', '0 0 * * FRI#2', ''])(
-    'leaves %s to speak for itself',
-    (cron) => {
-      expect(ruleText({ cron })).toBeUndefined();
-    },
-  );
+  // A step that does not divide the hour or the day is no distance between runs.
+  test.each([
+    '*/45 * * * *',
+    '0 */7 * * *',
+    'H H * * *',
+    '0 0 L * *',
+    '0 0 1 * 5',
+    '*/7 1,2 * * *',
+    '0 30 2 * * *',
+    '0 0 * * FRI#2',
+    '',
+  ])('leaves %s to speak for itself', (cron) => {
+    expect(ruleText({ cron })).toBeUndefined();
+  });
 
   test('says how often, from a text and from ms', () => {
     expect(ruleText({ every: '15m' })).toBe('every 15 min');

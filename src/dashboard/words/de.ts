@@ -1341,6 +1341,7 @@ export const de: Words = {
       pausedBy: 'Angehalten von',
       next: 'Nächster',
       last: 'Letzter',
+      everyAt: (duration, minute) => `alle ${duration} um :${minute}`,
       runs: 'Läufe',
       keptBy: 'Gehalten von',
     },
@@ -1358,6 +1359,7 @@ export const de: Words = {
     noPastRuns: 'Keiner ist bekannt, seit die Regel geändert oder der Zeitplan angehalten oder fortgesetzt wurde.',
     instant: 'Zeitpunkt',
     became: 'Was daraus wurde',
+    firstWell: (count) => `Der letzte Lauf der ersten ${count} ist in Ordnung; die anderen wurden nicht nachgesehen.`,
     started: 'Begonnen',
     lateBy: 'Verspätung',
     attempts: 'Versuche',
@@ -1457,6 +1459,11 @@ export const de: Words = {
     isMissing: 'fehlt: ohne Lebenszeichen',
     unusualHere: (count) => `${count} ${count === 1 ? 'Job läuft' : 'Jobs laufen'} länger als üblich`,
     slotsTaken: (taken, slots) => `${taken} von ${slots} Plätzen belegt`,
+    takenTitle: (name) => `${name} gibt es schon`,
+    takenIs: (queue) => `Er macht Jobs in ${queue}. Das hier würde ihn ganz ersetzen:`,
+    takenYes: 'Ersetzen',
+    leavesFile:
+      'Die Konfigurationsdatei hält diesen Zeitplan. Nach einer Änderung hier zählt nicht mehr, was die Datei über ihn sagt.',
     beat: (ago) => `letztes Lebenszeichen vor ${ago}`,
     moreHeld: (count) =>
       `${numberIn(count)} ${count === 1 ? 'weiterer Job liegt' : 'weitere Jobs liegen'} hier. Die Liste hat die zehn ältesten.`,

@@ -1299,6 +1299,7 @@ export const en = {
     sum: (count: number) =>
       count === 0 ? 'No schedules.' : `${numberIn(count)} ${count === 1 ? 'schedule' : 'schedules'}.`,
     allWell: 'The last run of each is well.',
+      everyAt: (duration: string, minute: string) => `every ${duration} at :${minute}`,
     someBad: (count: number) => `${count} ${count === 1 ? 'needs' : 'need'} a look.`,
     somePaused: (count: number) => `${count} ${count === 1 ? 'is' : 'are'} paused.`,
     make: 'New schedule',
@@ -1316,6 +1317,8 @@ export const en = {
       toDo: 'What to do',
     },
     more: (count: string) => `${count} more are not listed.`,
+    firstWell: (count: number) =>
+      `The last run of each of the first ${count} is well; of the others nobody has looked.`,
     doesNotFire: (why: string) => `does not fire: ${why}`,
     isPaused: (why: string) => `paused ${why}`,
     fires: 'fires',
@@ -1415,6 +1418,11 @@ export const en = {
       data: 'Data of its jobs as JSON; may be empty',
     },
     asUsual: 'as usual',
+    takenTitle: (name: string) => `${name} is there already`,
+    takenIs: (queue: string) => `It makes jobs of ${queue}. This would replace all of it:`,
+    takenYes: 'Replace it',
+    leavesFile:
+      'The configuration file keeps this schedule. After a change here, what the file says of it counts no more.',
     gaps: { shift: 'it runs after the gap', skip: 'it does not run' },
     overlaps: { first: 'it runs the first time', second: 'it runs the second time', both: 'it runs both times' },
     previewEmpty: 'When it would run stands here as soon as there is a rule.',

@@ -1,17 +1,18 @@
 /** Makes a schedule or changes one: what is asked at the left, what it would do at the right, before it does it. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { ask } from '../../api.ts';
+import { ApiError, ask, askJson } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Instant } from '../../parts/table.tsx';
 import { capital } from '../../parts/when.ts';
 import { go } from '../../router.ts';
 import { words } from '../../words/words.ts';
 import { ruleText } from './rule.ts';
-import { decisionOf } from './schedule-words.ts';
+import { decisionOf, ruleOf, type Schedule } from './schedule-words.ts';
 
 const say = words.schedules;
 
@@ -35,7 +36,7 @@ function Known({ name }: { readonly name: string }) {
           <p class="hidden-data">{say.hiddenData}</p>
         </>
       ) : (
-        <Form name={name} before={value.input} queue={value.queue} />
+        <Form name={name} there={value} />
       )}
     </>
   );
@@ -57,16 +58,15 @@ interface Typed {
 interface FormOf {
   readonly name?: string;
   /** What it is now: what the form has no field for stays. */
-  readonly before?: Readonly<Record<string, unknown>>;
-  readonly queue?: string;
+  readonly there?: Schedule;
 }
 
-function typedFrom({ name = '', before = {}, queue = '' }: FormOf): Typed {
-  const { cron, every, zone, dst, job, data } = before;
+function typedFrom({ name = '', there }: FormOf): Typed {
+  const { cron, every, zone, dst, job, data } = there?.input ?? {};
   const clocks = typeof dst === 'object' && dst !== null ? (dst as { gap?: string; overlap?: string }) : {};
   return {
     name,
-    queue,
+    queue: there?.queue ?? '',
     kind: every === undefined ? 'cron' : 'every',
     rule: String(cron ?? every ?? ''),
     zone: zone === undefined ? '' : String(zone),
@@ -80,7 +80,7 @@ function typedFrom({ name = '', before = {}, queue = '' }: FormOf): Typed {
 /** @throws Error for data that are no JSON */
 function definitionOf(
   { queue, kind, rule, zone, gap, overlap, job, data }: Typed,
-  before: FormOf['before'],
+  before: Schedule['input'] | undefined,
 ): Definition {
   const { cron: _cron, every: _every, zone: _zone, dst: _dst, job: _job, data: _data, ...rest } = before ?? {};
   const dst = { ...(gap === '' ? {} : { gap }), ...(overlap === '' ? {} : { overlap }) };
@@ -96,20 +96,47 @@ function definitionOf(
   return given as Definition;
 }
 
+interface Over {
+  /** What stays where the form has no field for it. */
+  readonly before: Schedule['input'] | undefined;
+  /** Only if it still is what was seen. */
+  readonly etag: string | undefined;
+}
+
+/** @throws Error for data that are no JSON, and as `ask` */
+async function put(typed: Typed, { before, etag }: Over): Promise<void> {
+  const json = JSON.stringify(definitionOf(typed, before));
+  const { name } = await askJson(calls.schedulesPut, { name: typed.name.trim() }, { json, etag });
+  go(`schedule/${encodeURIComponent(name)}`);
+}
+
+/** Whether the name of a new one is taken. @throws as `ask` */
+async function takenBy(name: string): Promise<Schedule | undefined> {
+  try {
+    return await ask(calls.schedulesGet, { name });
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
 function Form(given: FormOf) {
   const [typed, setTyped] = useState(() => typedFrom(given));
   const [problem, setProblem] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
+  const [taken, setTaken] = useState<Schedule>();
   const set = (change: Partial<Typed>) => setTyped({ ...typed, ...change });
   async function save(event: Event): Promise<void> {
     event.preventDefault();
     setBusy(true);
     setProblem(undefined);
     try {
-      const { name } = await ask(calls.schedulesPut, { name: typed.name.trim() }, definitionOf(typed, given.before));
-      go(`schedule/${encodeURIComponent(name)}`);
+      const found = given.name === undefined ? await takenBy(typed.name.trim()) : undefined;
+      setTaken(found);
+      if (found === undefined) await put(typed, { before: given.there?.input, etag: given.there?.etag });
     } catch (error) {
       setProblem(error);
+    } finally {
       setBusy(false);
     }
   }
@@ -117,7 +144,9 @@ function Form(given: FormOf) {
     <>
       <section class="say">
         <h1>{given.name === undefined ? say.makeTitle : say.editTitle(given.name)}</h1>
+        {given.there?.source === 'file' ? <p>{say.leavesFile}</p> : null}
       </section>
+      {taken === undefined ? null : <Taken typed={typed} taken={taken} close={() => setTaken(undefined)} />}
       <form class="plan" onSubmit={(event) => void save(event)}>
         <div class="fields">
           <Fields typed={typed} set={set} isNew={given.name === undefined} />
@@ -134,9 +163,29 @@ function Form(given: FormOf) {
             </a>
           </p>
         </div>
-        <Preview typed={typed} before={given.before} />
+        <Preview typed={typed} before={given.there?.input} />
       </form>
     </>
+  );
+}
+
+interface TakenOf {
+  readonly typed: Typed;
+  readonly taken: Schedule;
+  readonly close: () => void;
+}
+
+/** Nothing of the one that is there stays: its name alone was meant. */
+function Taken({ typed, taken, close }: TakenOf) {
+  const { name, queue, source, etag } = taken;
+  const act = () => put(typed, { before: undefined, etag });
+  return (
+    <Confirm title={say.takenTitle(name)} yes={say.takenYes} isDangerous act={act} close={close}>
+      <p>
+        {say.takenIs(queue)} <code>{ruleOf(taken)}</code>
+      </p>
+      {source === 'file' ? <p>{say.leavesFile}</p> : null}
+    </Confirm>
   );
 }
 
@@ -234,7 +283,7 @@ function Choice({ typed, set, field, name, values }: ChoiceOf) {
 }
 
 /** Where no queue is typed yet the preview needs a name of one, and nothing of it. */
-function previewed(typed: Typed, before: FormOf['before']): Promise<Schemas['Preview']> {
+function previewed(typed: Typed, before: Schedule['input'] | undefined): Promise<Schemas['Preview']> {
   const schedule = definitionOf({ ...typed, queue: typed.queue.trim() || 'preview' }, before);
   return ask(calls.schedulesPreviewNew, {}, { schedule, name: typed.name.trim() || undefined, next: PREVIEWED });
 }
@@ -243,7 +292,7 @@ const PREVIEWED = 8;
 const TYPED_MS = 400;
 
 /** The next runs of what is typed, as soon as nobody types. */
-function Preview({ typed, before }: { readonly typed: Typed; readonly before: FormOf['before'] }) {
+function Preview({ typed, before }: { readonly typed: Typed; readonly before: Schedule['input'] | undefined }) {
   const [shown, setShown] = useState<Schemas['Preview']>();
   const [problem, setProblem] = useState<unknown>();
   const { kind, rule } = typed;

@@ -48,7 +48,7 @@ interface Times {
 }
 
 function timesText(minute: string, hour: string): Times | undefined {
-  const step = /^\*\/(\d+)$/.exec(minute)?.[1] ?? (minute === '*' ? '1' : undefined);
+  const step = minute === '*' ? '1' : stepOf(minute, 60);
   const hours = /^(\d+)-(\d+)$/.exec(hour);
   if (step !== undefined) {
     const each = say.every(`${step} ${words.units.min}`);
@@ -58,8 +58,11 @@ function timesText(minute: string, hour: string): Times | undefined {
   }
   if (!/^\d+$/.test(minute)) return undefined;
   if (hour === '*') return { text: minute === '0' ? say.hourly : say.hourlyAt(minute.padStart(2, '0')), isOften: true };
-  const hourStep = /^\*\/(\d+)$/.exec(hour)?.[1];
-  if (hourStep !== undefined) return { text: say.every(`${hourStep} ${words.units.h}`), isOften: true };
+  const hourStep = stepOf(hour, 24);
+  if (hourStep !== undefined) {
+    const each = `${hourStep} ${words.units.h}`;
+    return { text: minute === '0' ? say.every(each) : say.everyAt(each, minute.padStart(2, '0')), isOften: true };
+  }
   if (hours) {
     return { text: `${say.hourly}, ${say.fromTo(clock(hours[1], minute), clock(hours[2], minute))}`, isOften: true };
   }
@@ -71,6 +74,12 @@ function timesText(minute: string, hour: string): Times | undefined {
       .join(', '),
     isOften: false,
   };
+}
+
+/** A step that does not divide the hour or the day is no distance: one of 45 minutes means :00 and :45. */
+function stepOf(field: string, whole: number): string | undefined {
+  const step = /^\*\/(\d+)$/.exec(field)?.[1];
+  return step !== undefined && whole % Number(step) === 0 ? step : undefined;
 }
 
 const clock = (hour = '0', minute = '0'): string => `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;

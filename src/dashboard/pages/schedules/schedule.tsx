@@ -180,7 +180,7 @@ function Row({ run, queue }: { readonly run: Run; readonly queue: string }) {
         <Instant atMs={atMs} isLong />
       </td>
       <td class={run.fate === 'missed' || job?.state === 'dead' ? 'bad' : ''}>
-        {job === undefined ? fateText(run) : <a href={address}>{job.state}</a>}
+        {job === undefined ? fateText(run) : <a href={address}>{words.states[job.state]}</a>}
       </td>
       <td>
         <Instant atMs={job?.startedMs} />

@@ -104,6 +104,7 @@ function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf
   const bad = schedules.filter(({ name, unreadable }) => unreadable !== undefined || isBad(last.get(name)));
   const broken = page?.unreadable.length ?? 0;
   const count = schedules.length + broken + (page?.more ?? 0);
+  const asked = Math.min(schedules.length, LAST_MAX);
   return (
     <section class="say">
       <h1>
@@ -111,7 +112,9 @@ function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf
         {count === 0 || (last.size === 0 && bad.length + broken === 0)
           ? null
           : bad.length + broken === 0
-            ? say.allWell
+            ? count > asked
+              ? say.firstWell(asked)
+              : say.allWell
             : say.someBad(bad.length + broken)}
         {paused === 0 ? null : ` ${say.somePaused(paused)}`}
       </h1>

@@ -21,7 +21,9 @@ function monthText(by: number): string {
 }
 
 /** As long as days are kept. */
-const MONTHS_BACK = 13;
+const MONTHS_BACK = 12;
+/** More days are not kept. */
+const DAYS_MAX = 396;
 
 export function SloReport() {
   const [by, setBy] = useState(0);
@@ -140,7 +142,7 @@ const FAR = 10;
 function Days({ slo: { queue, withinMs }, month }: { readonly slo: Slo; readonly month: string }) {
   const fromMs = Date.parse(`${month}-01T00:00:00Z`);
   const count = Math.ceil((Date.now() - fromMs) / DAY_MS);
-  const { value } = useAsked(calls.queuesMinutes, { queue, days: Math.max(1, count), by: 'day' });
+  const { value } = useAsked(calls.queuesMinutes, { queue, days: Math.min(DAYS_MAX, Math.max(1, count)), by: 'day' });
   const first = value === undefined ? 0 : Math.round((fromMs - value.startMs) / DAY_MS);
   const days = Array.from({ length: daysIn(fromMs) }, (_, nth) => value?.start.p99Ms[first + nth] ?? undefined);
   const late = days.filter((p99Ms) => p99Ms !== undefined && p99Ms > withinMs).length;
