@@ -86,6 +86,13 @@ describe('the page Simulate', { timeout: HOOK_MS }, () => {
   });
 });
 
+test('a limit of an address stands in the command to be pasted as one word', { timeout: HOOK_MS }, async () => {
+  await scheduleAll(api, 'pasted', [{ id: 'a', delay: '1h' }]);
+  await show(window, `#/simulate/pasted?rate=${encodeURIComponent('5/s; reboot')}`);
+  const command = window.page.locator('p.command');
+  await command.filter({ hasText: "duestream queues set pasted --rate '5/s; reboot'" }).waitFor();
+});
+
 describe('the page of promises', { timeout: HOOK_MS }, () => {
   test('says whether each was kept this month, and how to make one where there is none', async () => {
     await show(window, '#/slo');

@@ -1,4 +1,5 @@
 /** What somebody types about a job → the body of the request that makes it, and the same as a command, as TypeScript and for curl. */
+import { quoted } from '../../parts/shell.ts';
 import { changeText } from '../../parts/words.ts';
 
 /** All as typed. Empty: as the queue has it. */
@@ -52,9 +53,6 @@ export const hasDue = ({ when, delay, at }: Form): boolean =>
   when === 'now' || (when === 'delay' ? delay.trim() !== '' : at !== '');
 
 // The same for a terminal and for a program.
-
-/** For a shell of Unix: nothing within single quotes means anything but what it is. */
-const quoted = (text: string): string => (/^[\w.,:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 const FLAGS: Readonly<Record<string, string>> = {
   name: 'name',

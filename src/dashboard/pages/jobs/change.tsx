@@ -9,14 +9,15 @@ import * as calls from '../../calls.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useMay } from '../../parts/may.tsx';
-import { ProblemNote } from '../../parts/problem.tsx';
+import { ProblemNote, Unread } from '../../parts/problem.tsx';
+import { quoted } from '../../parts/shell.ts';
 import { words } from '../../words/words.ts';
 import { carryOut, type Done, mayChange, type Plan, VERBS, type Verb } from './batches.ts';
 import { type Edit, EditForm, NO_EDIT } from './edit-form.tsx';
 import type { JobFilter } from './filters.ts';
 import { isLiveRow, keyOf, type Row } from './list.tsx';
-import { byOf, type Move, MoveForm, moved } from './move-form.tsx';
 import { isForgetful } from './missed.tsx';
+import { byOf, type Move, MoveForm, moved } from './move-form.tsx';
 import { Toast } from './toast.tsx';
 
 interface PickedOf {
@@ -128,8 +129,8 @@ function Question({ verb, rows, all, finish, close }: Questions) {
       close={close}
     >
       <ProblemNote problem={target.problem} />
-      {target.isWhole ? null : <p role="status">{words.jobs.lookedAt(target.rows.length)}</p>}
       <Unread unread={target.unread} />
+      {target.isWhole ? null : <p role="status">{words.jobs.lookedAt(target.rows.length)}</p>}
       {verb === 'move' ? <MoveForm rows={able} move={move} set={setMove} /> : null}
       {verb === 'edit' ? <EditForm edit={edit} set={setEdit} /> : null}
       <Notes verb={verb} target={target} able={able} />
@@ -149,9 +150,9 @@ function Question({ verb, rows, all, finish, close }: Questions) {
 
 interface Target {
   readonly problem?: unknown;
-  readonly rows: readonly Row[];
   /** Queues that could not be looked through: their jobs stay as they are. */
   readonly unread?: readonly Schemas['UnreadQueue'][];
+  readonly rows: readonly Row[];
   /** All are there. */
   readonly isWhole: boolean;
   /** There are more than are changed at once. */
@@ -182,8 +183,8 @@ function useTarget(rows: readonly Row[], all: JobFilter | undefined): Target {
 
 async function pagesOf(filter: JobFilter, tell: (target: Target) => boolean): Promise<void> {
   const found = new Map<string, Row>();
-  let cursor: string | undefined;
   const unread = new Map<string, Schemas['UnreadQueue']>();
+  let cursor: string | undefined;
   do {
     const page = await ask(calls.jobsFind, { ...filter, limit: PAGE, cursor });
     for (const row of page.jobs.filter(isLiveRow)) found.set(keyOf(row), row);
@@ -266,7 +267,7 @@ function Command({
   const queues = [...new Set(rows.map(({ queue }) => queue))];
   const lines = queues.map((queue) => {
     const ids = rows.filter((row) => row.queue === queue).map(({ id }) => quoted(id));
-    return `duestream ${name} ${queue} ${ids.join(' ')}${flag}`;
+    return `duestream ${name} ${quoted(queue)} ${ids.join(' ')}${flag}`;
   });
   return (
     <details class="command">
@@ -278,8 +279,5 @@ function Command({
 
 function flagOf(move: Move | undefined): string | undefined {
   if (move === undefined) return undefined;
-  return move.kind === 'at' ? ` --at ${new Date(move.atMs).toISOString()}` : ` --shift ${move.text}`;
+  return move.kind === 'at' ? ` --at ${new Date(move.atMs).toISOString()}` : ` --shift ${quoted(move.text)}`;
 }
-
-/** For a shell. */
-const quoted = (text: string): string => (/^[\w:.@/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

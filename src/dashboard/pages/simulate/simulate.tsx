@@ -10,6 +10,7 @@ import { useLive } from '../../live.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { timeText, weekTimeText } from '../../parts/clock.ts';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
@@ -209,6 +210,7 @@ function Form({ queue, knobs, isBusy, set, play }: FormOf) {
         <button
           type="button"
           class="ghost"
+          disabled={isBusy}
           onClick={() => {
             set(AS_IT_IS);
             play(AS_IT_IS);
@@ -305,12 +307,12 @@ function Groups({ groups }: Pick<Run, 'groups'>) {
 function Command({ queue, knobs: { rate, concurrency } }: { readonly queue: string; readonly knobs: Knobs }) {
   if (rate === '' && concurrency === '') return null;
   const flags = [
-    ...(rate === '' ? [] : [`--rate ${rate}`]),
-    ...(concurrency === '' ? [] : [`--concurrency ${concurrency}`]),
+    ...(rate === '' ? [] : [`--rate ${quoted(rate)}`]),
+    ...(concurrency === '' ? [] : [`--concurrency ${quoted(concurrency)}`]),
   ];
   return (
     <p class="command">
-      {said.command} <code>duestream queues set {[queue, ...flags].join(' ')}</code>
+      {said.command} <code>duestream queues set {[quoted(queue), ...flags].join(' ')}</code>
     </p>
   );
 }
