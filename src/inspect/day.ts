@@ -6,7 +6,7 @@ import type { Namespaced } from '../client/queues/refs.ts';
 import type { DiaryWord } from '../job/diary.ts';
 import { BOUNDS_MS } from '../job/minutes.ts';
 import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
-import { type QueueDiaryEntry, queueDiary } from './diary.ts';
+import { type QueueDiaryEntry, queueChanges } from './diary.ts';
 import { codeOf } from './failure.ts';
 import { queueMinutes } from './minutes.ts';
 
@@ -57,19 +57,27 @@ const HOURS = 24;
 const IN_TIME = BOUNDS_MS.indexOf(1000) + 1;
 const EVENTS_MAX = 200;
 
-/** @param may which queues count @param hidesReasons without reasons: a handler may have given one */
-export async function dayOfAll(
-  place: Namespaced,
-  asked: {
-    readonly may: (queue: string) => boolean;
-    readonly hidesReasons: boolean;
-    readonly nowMs: number;
-  },
-): Promise<Day> {
-  const { may, hidesReasons, nowMs } = asked;
-  const queues = await queuesIn(place.redis, place.namespace, may);
-  const answered = await askEach(queues, ({ queue }) => dayOf(place, queue, nowMs));
-  const found = answered.found.flat();
+/** The last day as it was read, for everybody. */
+export interface DayReading {
+  readonly nowMs: number;
+  readonly found: readonly Awaited<ReturnType<typeof dayOf>>[number][];
+  readonly unread: readonly UnreadQueue[];
+}
+
+/** Reads of all queues. */
+export async function readDay(place: Namespaced, nowMs: number): Promise<DayReading> {
+  const queues = await queuesIn(place.redis, place.namespace);
+  const { found, unread } = await askEach(queues, ({ queue }) => dayOf(place, queue, nowMs));
+  return { nowMs, found: found.flat(), unread };
+}
+
+/** What one caller gets of it. @param may which queues count @param hidesReasons a handler may have given one */
+export function dayFor(
+  reading: DayReading,
+  { may, hidesReasons }: { readonly may: (queue: string) => boolean; readonly hidesReasons: boolean },
+): Day {
+  const { nowMs } = reading;
+  const found = reading.found.filter(({ day }) => may(day.queue));
   const events = found.flatMap((one) => one.events).sort((one, other) => other.atMs - one.atMs);
   return {
     on: found.some(({ isOn }) => isOn),
@@ -78,17 +86,17 @@ export async function dayOfAll(
     stepMs: HOUR_MS,
     queues: found.map(({ day }) => day),
     events: events.slice(0, EVENTS_MAX).map((one) => (hidesReasons ? { ...one, why: undefined } : one)),
-    unread: answered.unread,
+    unread: reading.unread.filter(({ queue }) => may(queue)),
   };
 }
 
 /** Nothing of a queue that was removed since. */
 async function dayOf(place: Namespaced, queue: string, nowMs: number) {
   try {
-    const [hours, minutes, diary] = await Promise.all([
+    const [hours, minutes, changes] = await Promise.all([
       queueMinutes(place, queue, { days: 1, by: 'hour', nowMs }),
       queueMinutes(place, queue, { hours: 1, nowMs }),
-      queueDiary(place, queue, { fromMs: nowMs - HOURS * HOUR_MS, toMs: nowMs }),
+      queueChanges(place, queue, { fromMs: nowMs - HOURS * HOUR_MS, toMs: nowMs }),
     ]);
     const { start, counts, total } = hours;
     const day = {
@@ -98,7 +106,7 @@ async function dayOf(place: Namespaced, queue: string, nowMs: number) {
       inTime: total.start.counts.slice(0, IN_TIME).reduce((sum, one) => sum + one, 0),
       hourP99Ms: minutes.total.start.p99Ms,
     };
-    const events = diary.entries.flatMap((entry): DayEvent[] => eventOf(queue, entry));
+    const events = changes.flatMap((entry): DayEvent[] => eventOf(queue, entry));
     return [{ day, events, isOn: minutes.on }];
   } catch (error) {
     if (codeOf(error) === 'not-found') return [];

@@ -30,11 +30,7 @@ export interface QueueDiary {
 const NEAR_MS = 5000;
 
 /** @throws DuestreamError `not-found` */
-export async function queueDiary(
-  place: Namespaced,
-  queue: string,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): Promise<QueueDiary> {
+export async function queueDiary(place: Namespaced, queue: string, { fromMs, toMs }: Range): Promise<QueueDiary> {
   const refs = await refsOfQueue(place, queue);
   const told = await Promise.all(
     refs.map(async (ref) => {
@@ -42,15 +38,32 @@ export async function queueDiary(
       return { entries, intervals: await pauseNow(place.redis, ref, intervalsOf(entries)) };
     }),
   );
-  const entries = told
-    .flatMap((one) => one.entries)
-    .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
-    .sort((one, other) => one.atMs - other.atMs);
   const intervals = told
     .flatMap((one) => one.intervals)
     .filter((one) => (one.toMs ?? toMs) >= fromMs && (one.fromMs ?? fromMs) <= toMs)
     .sort((one, other) => (one.fromMs ?? 0) - (other.fromMs ?? 0));
-  return { entries: together(entries, isSameEntry), intervals: spans(intervals), partitions: refs.length };
+  const entries = told.flatMap((one) => one.entries);
+  return { entries: toldIn(entries, { fromMs, toMs }), intervals: spans(intervals), partitions: refs.length };
+}
+
+interface Range {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The changes alone: of older ones nothing is read. The oldest first. @throws DuestreamError `not-found` */
+export async function queueChanges(place: Namespaced, queue: string, range: Range): Promise<QueueDiary['entries']> {
+  const refs = await refsOfQueue(place, queue);
+  const told = await Promise.all(refs.map((ref) => diaryEntries(place.redis, ref, range.fromMs)));
+  return toldIn(told.flat(), range);
+}
+
+function toldIn(entries: readonly DiaryEntry[], { fromMs, toMs }: Range): QueueDiary['entries'] {
+  const within = entries.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
+  return together(
+    within.toSorted((one, other) => one.atMs - other.atMs),
+    isSameEntry,
+  );
 }
 
 function together<T>(all: readonly T[], isSame: (one: T, other: T) => boolean): readonly (T & OfPartitions)[] {

@@ -30,9 +30,13 @@ export async function enterSettings(
   }
 }
 
-/** All that is told of a partition, the oldest first. */
-export async function diaryEntries(redis: Redis, { keys }: Pick<PartitionRef, 'keys'>): Promise<readonly DiaryEntry[]> {
-  const reply = await redis.call('XREVRANGE', keys.diary, '+', '-', 'COUNT', ENTRIES_MAX);
+/** What is told of a partition, the oldest first. @param fromMs Default: all of it. */
+export async function diaryEntries(
+  redis: Redis,
+  { keys }: Pick<PartitionRef, 'keys'>,
+  fromMs = 0,
+): Promise<readonly DiaryEntry[]> {
+  const reply = await redis.call('XREVRANGE', keys.diary, '+', Math.max(0, Math.floor(fromMs)), 'COUNT', ENTRIES_MAX);
   return entriesIn(reply as Reply).reverse();
 }
 

@@ -5,7 +5,9 @@
 
 import { withReadRetry } from '../../client/calls/retry.ts';
 import { type Client, createClientOf } from '../../client/client.ts';
+import type { DeadLetterOverview } from '../../client/dead/dead-letters.ts';
 import type { Namespaced } from '../../client/queues/refs.ts';
+import type { DayReading } from '../../inspect/day.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Color } from '../../kernel/checks.ts';
@@ -15,6 +17,7 @@ import { labelOf, openCommands } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
 import { checkSchema } from '../../redis/schema.ts';
+import { createShared, type Shared } from './shared.ts';
 
 export interface BackendOptions {
   readonly redis: RedisInput;
@@ -66,12 +69,18 @@ export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 
   readonly place: () => Promise<TimedPlace>;
   readonly examined: Examined;
   readonly installation: Installation;
+  /** What many ask for, and one reads. */
+  readonly readings: { readonly day: Shared<DayReading>; readonly died: Shared<DeadLetterOverview> };
   readonly stop: () => Promise<void>;
 }
 
 /** A caller waits no longer than this for an outage to pass; then it is told, and may repeat the request. */
 const RETRY_MS = 3000;
 const WAIT_MS = 3000;
+/** Each viewer of the page Now asks once a minute. */
+const DAY_KEPT_MS = 10_000;
+/** Each viewer of dead letters asks every ten seconds while jobs die, and again after that. */
+const DIED_KEPT_MS = 3000;
 
 export function createBackend(options: BackendOptions): Backend {
   const { redis, namespace, horizonMs, dataBytesMax, closedMax, doneWindowMs, queueOf, limits, readyMax } = options;
@@ -110,6 +119,7 @@ export function createBackend(options: BackendOptions): Backend {
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     installation: { title, color, redis: labelOf(redis), namespace },
+    readings: { day: createShared(DAY_KEPT_MS), died: createShared(DIED_KEPT_MS) },
     async stop() {
       await client.close();
       opening.close();

@@ -63,6 +63,8 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
   const answer = await verb.run(call).catch(async (error: unknown) => {
     throw await withEtag(error, verb, call);
   });
+  // Whoever changes something and looks again sees what it has changed.
+  if (verb.method !== 'get') for (const reading of Object.values(carried.backend.readings)) reading.forget();
   return send(verb, c, answer);
 }
 

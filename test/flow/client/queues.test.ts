@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { auditEntries } from '../../../src/access/audit.ts';
 import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
-import { queueDiary } from '../../../src/inspect/diary.ts';
+import { queueChanges, queueDiary } from '../../../src/inspect/diary.ts';
 import { defineQueue, type QueueInput } from '../../../src/job/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
@@ -204,6 +204,16 @@ describe('the diary has', () => {
       { what: 'closed', by: 'ada', why: 'down', partitions: 3 },
       { what: 'opened', by: expect.stringContaining('@'), partitions: 3 },
     ]);
+  });
+
+  test('of some time no older change, which is not read for it', async () => {
+    await client.queues.pause(mail, { reason: 'it moves', by: 'ada' });
+    const place = { redis, namespace: 'duestream' };
+    const { entries } = await queueDiary(place, 'mail', { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER });
+    const lastMs = Math.max(...entries.map(({ atMs }) => atMs));
+    const since = (fromMs: number) => queueChanges(place, 'mail', { fromMs, toMs: Number.MAX_SAFE_INTEGER });
+    expect(await since(0)).toEqual(entries);
+    expect(await since(lastMs + 60_000)).toEqual([]);
   });
 
   test('settings that somebody or a definition changes, with what they were', async () => {

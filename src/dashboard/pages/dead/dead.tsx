@@ -53,18 +53,22 @@ export function Dead({ path: [queue], query }: Route) {
   );
 }
 
-/** Asks again when the live view counts other dead letters than at the last time. */
+/**
+ * Asks again when the live view counts other dead letters than at the last time, and once more after that: several who look
+ * share an answer for some seconds, so the first one may be from before.
+ */
 function useReloadOnDeath(reload: () => void): () => void {
   const dead = useLive().now?.queues.reduce((sum, one) => sum + one.dead, 0);
-  const [now, before] = [useRef(dead), useRef(dead)];
+  const [now, last, before] = [useRef(dead), useRef(dead), useRef(dead)];
   useEffect(() => {
     now.current = dead;
+    last.current ??= dead;
     before.current ??= dead;
   }, [dead]);
   return useCallback(() => {
-    if (now.current === before.current) return;
-    before.current = now.current;
-    reload();
+    const isCalm = now.current === before.current && now.current === last.current;
+    [before.current, last.current] = [last.current, now.current];
+    if (!isCalm) reload();
   }, [reload]);
 }
 
@@ -77,9 +81,10 @@ function Sentence({ queue, overview }: Said) {
   const nowMs = Date.now();
   const kinds = overview?.kinds ?? [];
   const total = kinds.reduce((sum, { count }) => sum + count, overview?.others ?? 0);
-  const fresh = kinds.filter((kind) => isNew(kind, nowMs)).length;
   const lastMs = Math.max(...kinds.map((kind) => kind.lastMs));
   const until = overview?.untilMs;
+  // Where not all dead letters were looked at, an older one of any kind may be there.
+  const fresh = until === undefined ? kinds.filter((kind) => isNew(kind, nowMs)).length : 0;
   return (
     <section class="say">
       <h1>

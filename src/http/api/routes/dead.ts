@@ -122,7 +122,7 @@ const overviewDead = verb({
   method: 'get',
   at: '/dead',
   summary: 'What jobs of all queues died of',
-  doc: 'By reason and last error (without numbers and ids, but with codes of answers such as 503), the kind that died last first, with how many died when, and what they share. The newest 10,000 dead letters are looked at; ask for older ones with `olderThan`. A queue that could not be looked through is named in `unread`. A token of some queues sees those.',
+  doc: 'By reason and last error (without numbers and ids, but with codes of answers such as 503), the kind that died last first, with how many died when, and what they share. The newest 10,000 dead letters are looked at; ask for older ones with `olderThan`. One reading serves all who ask the same within three seconds. A queue that could not be looked through is named in `unread`. A token of some queues sees those.',
   scope: 'read',
   queues: 'own',
   query: strict({
@@ -141,7 +141,10 @@ const overviewDead = verb({
       checkQueue(caller, name);
       await refsOfQueue(place, name);
     }
-    const found = await backend.client.deadLetters.overview({ ...filter, queues: asked ?? caller.queues });
+    const wanted = { ...filter, queues: asked ?? caller.queues };
+    const found = await backend.readings.died.get(JSON.stringify(wanted), () =>
+      backend.client.deadLetters.overview(wanted),
+    );
     const kinds = retold(found.kinds, ({ reason, error }) => ({
       reason: seenReason(reason, scopes),
       error: seenError(error, scopes),

@@ -1,6 +1,6 @@
 /** What happened in a queue by the minute, hour or day, whether it keeps what it promises about lateness, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
-import { dayOfAll } from '../../../inspect/day.ts';
+import { dayFor, readDay } from '../../../inspect/day.ts';
 import { lastStartOf } from '../../../inspect/estimate.ts';
 import { queueLate } from '../../../inspect/late.ts';
 import { backOf, DAYS_ALLOWED, lastHour, queueMinutes } from '../../../inspect/minutes.ts';
@@ -63,15 +63,15 @@ const day = verb({
   method: 'get',
   at: '/day',
   summary: 'What happened in the last day, in each queue and by the hour',
-  doc: 'Starts, lateness and dead letters by the hour, and the changes that diaries tell. A token of some queues gets those of its queues. Reasons only with the scope `data`: a handler may have given them.',
+  doc: 'Starts, lateness and dead letters by the hour, and the changes that diaries tell. One reading serves all who ask within ten seconds. A token of some queues gets those of its queues. Reasons only with the scope `data`: a handler may have given them.',
   scope: 'read',
   queues: 'own',
   answers: { 200: { type: answers.Day, doc: 'Steps of an hour; the last one goes on.' } },
   async run({ caller, backend }) {
     const place = await backend.place();
     const may = (queue: string) => mayUse(caller, queue);
-    const hidesReasons = !caller.scopes.has('data');
-    return { status: 200, body: await dayOfAll(place, { may, hidesReasons, nowMs: nowOf(place) }) };
+    const reading = await backend.readings.day.get('', () => readDay(place, nowOf(place)));
+    return { status: 200, body: dayFor(reading, { may, hidesReasons: !caller.scopes.has('data') }) };
   },
 });
 
