@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
 import { queryOf } from '../../call.ts';
 import * as calls from '../../calls.ts';
+import { useLive } from '../../live.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { May } from '../../parts/may.tsx';
@@ -121,10 +122,11 @@ function KindRow({ kind, queue, choice, scale, isSure, done }: RowOf) {
   const [action, setAction] = useState<'replay' | 'purge'>();
   const { count, firstMs, lastMs, shares } = kind;
   const nowMs = Date.now();
-  const queues = queue === undefined ? shares.queue.map(({ value }) => value) : [queue];
+  const named = queue === undefined ? shares.queue.map(({ value }) => value) : [queue];
+  const queues = useAllQueues(named);
   const mine = choiceOf(kind, choice);
   const fresh = isSure && isNew(kind, nowMs);
-  const where = [queues.join(', '), ...shares.name.slice(0, 2).map(({ value }) => value)].join(' · ');
+  const where = [named.join(', '), ...shares.name.slice(0, 2).map(({ value }) => value)].join(' · ');
   return (
     <div class="grp-row">
       <details class="grp" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -148,7 +150,7 @@ function KindRow({ kind, queue, choice, scale, isSure, done }: RowOf) {
           </span>
           <span class="n count">{numberText(count)}</span>
         </summary>
-        {isOpen ? <Detail {...{ kind, queues, choice: mine }} purge={() => setAction('purge')} /> : null}
+        {isOpen ? <Detail {...{ kind, named, queues, choice: mine }} purge={() => setAction('purge')} /> : null}
       </details>
       {mine === undefined ? null : (
         <Allowed scope="write" queues={queues}>
@@ -170,6 +172,16 @@ function KindRow({ kind, queue, choice, scale, isSure, done }: RowOf) {
       )}
     </div>
   );
+}
+
+/** So many queues of a kind are named. */
+const NAMED_MAX = 10;
+
+/** Of a kind that has as many as are named, others may have some too: each queue with dead letters is asked. */
+function useAllQueues(named: readonly string[]): readonly string[] {
+  const live = useLive().now?.queues ?? [];
+  if (named.length < NAMED_MAX) return named;
+  return [...new Set([...named, ...live.filter(({ dead }) => dead > 0).map(({ queue }) => queue)])];
 }
 
 /** What names the kind to the API; undefined where the token may not read by what it differs. */
@@ -211,12 +223,14 @@ function knownOf(kind: Kind, fresh: boolean): string {
 
 interface DetailOf {
   readonly kind: Kind;
+  /** The queues with most of them. */
+  readonly named: readonly string[];
   readonly queues: readonly string[];
   readonly choice: DeadChoice | undefined;
   readonly purge: () => void;
 }
 
-function Detail({ kind, queues, choice, purge }: DetailOf) {
+function Detail({ kind, named, queues, choice, purge }: DetailOf) {
   return (
     <div class="detail">
       <Common kind={kind} />
@@ -224,9 +238,9 @@ function Detail({ kind, queues, choice, purge }: DetailOf) {
       <footer>
         {choice === undefined
           ? null
-          : queues.map((queue) => (
+          : named.map((queue) => (
               <a key={queue} class="btn" href={`#/dead/${encodeURIComponent(queue)}${queryOf(choice)}`}>
-                {queues.length === 1 ? say.seeThem : say.seeThemOf(queue)}
+                {named.length === 1 ? say.seeThem : say.seeThemOf(queue)}
               </a>
             ))}
         {choice === undefined ? null : (

@@ -54,7 +54,7 @@ export function Question({ action, queues, choice, what, finish, close }: Asked)
       close={close}
     >
       <p class="quiet">
-        {what} · {queues.join(', ')}
+        {what} · {queuesText(queues)}
       </p>
       {isReplay ? <Over {...{ spread, setSpread, delay, setDelay }} /> : null}
       <ProblemNote problem={problem} />
@@ -69,6 +69,13 @@ export function Question({ action, queues, choice, what, finish, close }: Asked)
       )}
     </Confirm>
   );
+}
+
+const NAMED_MAX = 10;
+
+function queuesText(queues: readonly string[]): string {
+  const more = queues.length - NAMED_MAX;
+  return [...queues.slice(0, NAMED_MAX), ...(more > 0 ? [words.parts.more(String(more))] : [])].join(', ');
 }
 
 interface Times {
