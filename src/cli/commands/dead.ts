@@ -187,8 +187,14 @@ async function runGroups(session: Session, queue: string, flags: LsFlags): Promi
 // `dead ls`: what jobs of all queues died of.
 
 async function runOverview(session: Session, flags: LsFlags): Promise<Exit> {
-  const { scanMax, limit, cursor } = flags;
+  const { scanMax, limit, cursor, groups } = flags;
   if ((limit ?? cursor) !== undefined) throw new DuestreamError('usage', '--limit and --cursor go with a queue');
+  if (groups) {
+    throw new DuestreamError(
+      'usage',
+      '--groups is given without a queue, where dead letters are counted by what they died of anyway; leave it out, or name a queue',
+    );
+  }
   const found = await withClient(session, ({ deadLetters }) => deadLetters.overview({ ...filterOf(flags), scanMax }));
   const { kinds, others, scanned, untilMs, unread } = found;
   session.out.answer(found, () => {
@@ -209,7 +215,7 @@ async function runOverview(session: Session, flags: LsFlags): Promise<Exit> {
       ...unreadLines(unread),
     ];
   });
-  return 0;
+  return unread.length === 0 ? 0 : 1;
 }
 
 /** The first two of them. */

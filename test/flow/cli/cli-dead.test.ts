@@ -1,6 +1,7 @@
 /** Dead letters and queues as the command line shows them. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeAttempted, encodeDeferral } from '../../../src/job/codec.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, only, T0, usePartition } from '../../support/partition.ts';
@@ -46,6 +47,16 @@ describe('dead ls without a queue', () => {
     expect(out).toMatch(/^dead letters +queues +reason +last error +last died +hosts\n +2 +q +attempts +/);
     expect((await due(['dead', 'ls', '--name', 'none'])).out).toBe('no dead letters\n');
     expect((await due(['dead', 'ls', '--limit', '2'])).err).toContain('--limit and --cursor go with a queue');
+    const { code, err } = await due(['dead', 'ls', '--groups']);
+    expect([code, err]).toEqual([64, expect.stringContaining('--groups is given without a queue')]);
+  });
+
+  test('ends with 1 where a queue could not be read: what it has is not in the answer', async () => {
+    await deadLetters(['a']);
+    await declareQueue(the.redis, { namespace: 't', queue: 'bad', partitions: 1 });
+    await the.redis.set(partitionKeys({ namespace: 't', queue: 'bad', partition: 0 }).dead, 'a person did this');
+    const { code, out } = await due(['dead', 'ls']);
+    expect([code, out]).toEqual([1, expect.stringContaining('queue bad could not be read: ')]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Finding jobs on the command line, and changing all that a filter means. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { partitionKeys } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';
@@ -183,6 +184,23 @@ describe('ls of all queues', () => {
     expect((await run(['ls', '--count'])).err).toContain('--count goes with one queue');
     expect((await run(['ls', 'q', 'nope'])).code).toBe(1);
     expect((await run(['ls', '--ran-from', '1h'])).err).toContain('--ran-from is "1h"');
+  });
+});
+
+describe('ls where not all queues answer', () => {
+  test('ends with 1, because jobs may be missing', async () => {
+    await some();
+    await declareQueue(p.redis, { namespace: 't', queue: 'bad', partitions: 1 });
+    await p.redis.set(partitionKeys({ namespace: 't', queue: 'bad', partition: 0 }).scheduled, 'a person did this');
+    const { code, out } = await run(['ls', '--state', 'scheduled']);
+    expect(code).toBe(1);
+    expect(out).toContain('queue bad could not be read: ');
+    expect(out).toMatch(/^q +a +scheduled/m);
+  });
+
+  test('ends with 0 where a queue has answered that it keeps no history', async () => {
+    const { code, out } = await run(['ls', '--state', 'over', '--tag', 'user:42']);
+    expect([code, out]).toEqual([0, expect.stringContaining('q keeps no history')]);
   });
 });
 

@@ -197,6 +197,10 @@ describe('queues late', () => {
     expect(Date.now() - Date.parse(to)).toBeLessThan(86_400_000);
     const local = ['--from', '2026-03-01T02:00', '--to', '2026-03-01T04:00:00Z', '--zone', 'Europe/Berlin'];
     expect(await range(...local)).toEqual(['2026-03-01T01:00:00.000Z', '2026-03-01T04:00:00.000Z']);
+    expect(await range('--to', '2026-03-01T04:00:00Z')).toEqual([
+      '2026-03-01T03:00:00.000Z',
+      '2026-03-01T04:00:00.000Z',
+    ]);
     expect((await due(['queues', 'late', 'q', '--from', '-1h', '--to', '-2h'])).err).toContain('allowed: before to');
     expect((await due(['queues', 'late', 'q', '--from', 'noon'])).err).toContain('--from is "noon"');
   });

@@ -3,6 +3,7 @@ import type { JobView } from '../../../client/client.ts';
 import { isOverState } from '../../../client/query/filter.ts';
 import { heldText, JOB_STATES, type JobState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
+import type { UnreadQueue } from '../../../redis/read/each-queue.ts';
 import { checkQueue, type Exit, type Session, withClient } from '../../session.ts';
 import { second } from '../../terminal/instants.ts';
 import { line, table, unreadLines } from '../../terminal/output.ts';
@@ -39,8 +40,11 @@ export async function listAll(session: Session, queues: readonly string[], flags
   const { unread, scanned } = found;
   const page = { jobs: found.jobs.map(rowOfFound), scanned, cursor: told(found.cursor) };
   session.out.answer({ ...page, unread }, () => [...linesOf(session, page), ...unreadLines(unread)]);
-  return 0;
+  return unread.every(isForgetful) ? 0 : 1;
 }
+
+/** It has answered: what is over there was asked for, and it keeps nothing of that. */
+const isForgetful = ({ why }: UnreadQueue): boolean => /keeps no history/.test(why);
 
 /** What `--json` has of a job. */
 export interface Row

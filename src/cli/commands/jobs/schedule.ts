@@ -17,6 +17,7 @@ import { hintOf } from '../../../kernel/checks.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show } from '../../../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, newQueueHint, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { type Line, linesOf, openInput, readData } from '../../terminal/input.ts';
 import { iso, moment } from '../../terminal/instants.ts';
@@ -106,7 +107,7 @@ function previewLines({ dueMs, there, refusal, retries, beside }: JobPreview): r
   const [own = 0, most] = [beside.counts[30], Math.max(...beside.counts)];
   return fields([
     ['due', moment(dueMs, nowMs)],
-    ['beside it', `${own} jobs in its minute, at most ${most} in a minute of the hour around it`],
+    ['beside it', `${counted(own, 'job')} in its minute, at most ${most} in a minute of the hour around it`],
     ['there', there && `a job of its id is ${there.state}`],
     ['refused', refusal && refusalText(refusal)],
     ...retries.map(({ attempt, fromMs, toMs }): [string, string] => [

@@ -11,7 +11,7 @@ import { instantOf, iso } from '../../terminal/instants.ts';
 import { line, type Paint, table } from '../../terminal/output.ts';
 
 interface Flags {
-  readonly from: string;
+  readonly from?: string;
   readonly to: string;
   readonly zone: string;
 }
@@ -20,7 +20,10 @@ export const queuesLate: Register = (parent, runner) => {
   const command = parent
     .command('late <queue>')
     .description('say why a queue was late: a verdict, causes, groups, and what happened meanwhile; of the last day')
-    .option('--from <instant>', 'the beginning: 02:00 (the last one), a local time, ISO 8601, -2h', '-1h')
+    .option(
+      '--from <instant>',
+      'the beginning: 02:00 (the last one), a local time, ISO 8601, -2h (default: an hour before --to)',
+    )
     .option('--to <instant>', 'the end, in the same forms', 'now')
     .option('--zone <name>', 'the zone of local times: an IANA name such as Europe/Berlin', 'UTC')
     .action((queue: string, flags: Flags, command: Command) =>
@@ -38,13 +41,15 @@ async function run(session: Session, queue: string, { from, to, zone: name }: Fl
   const zone = parseZone(name);
   const nowMs = systemClock.wallMs();
   const toMs = timeOf(to, '--to', { zone, nowMs });
-  const fromMs = timeOf(from, '--from', { zone, nowMs: CLOCK.test(from) ? toMs : nowMs });
+  const fromMs =
+    from === undefined ? toMs - HOUR_MS : timeOf(from, '--from', { zone, nowMs: CLOCK.test(from) ? toMs : nowMs });
   const found = await withRedis(session, (redis) => queueLate({ redis, namespace }, queue, { fromMs, toMs }));
   session.out.answer(found, () => lines(session.out.paint, found, zone));
   return 0;
 }
 
 const CLOCK = /^([01]\d|2[0-3]):([0-5]\d)$/;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /** `02:00` is the last one before that moment; what is relative counts from it. */
