@@ -5,6 +5,7 @@
 import type { Schemas } from './api-types.ts';
 import { type Answer, addressOf, type Body, type Call, type Given, type Shape } from './call.ts';
 import * as calls from './calls.ts';
+import { words } from './words/words.ts';
 
 /** Relative to the page, so a prefix in front of both does not matter. */
 const BASE = new URL('v1/', document.baseURI);
@@ -34,7 +35,7 @@ export class ApiError extends Error {
 /** For people. */
 export function problemText(problem: unknown): string {
   if (problem instanceof ApiError) return `${problem.code}: ${problem.detail}`;
-  if (problem instanceof TypeError) return 'The daemon does not answer. Is it running?';
+  if (problem instanceof TypeError) return words.frame.silent;
   return problem instanceof Error ? problem.message : String(problem);
 }
 
@@ -126,12 +127,9 @@ export async function resume(): Promise<Session | undefined> {
 export async function logIn(token: string): Promise<Session> {
   await ask(calls.sessionOpen, {}, { token });
   const opened = await resume();
-  if (!opened) throw new Error(NOT_KEPT);
+  if (!opened) throw new Error(words.login.notKept);
   return opened;
 }
-
-const NOT_KEPT =
-  'The token is right, but its cookie did not come back: the browser refuses cookies here, or the proxy in front does not pass them on, or it says another path in X-Forwarded-Prefix than the one in the address.';
 
 export async function logOut(): Promise<void> {
   await ask(calls.sessionEnd, {});

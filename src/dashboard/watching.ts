@@ -10,6 +10,8 @@
  * another run, or a look that failed.
  */
 
+import { words } from './words/words.ts';
+
 export type WatchState = 'connecting' | 'live' | 'polling' | 'paused' | 'away' | 'ended';
 
 export interface Watched<Now> {
@@ -62,13 +64,8 @@ export const POLL_MS = 3000;
 /** After so many looks the stream is tried again: five minutes. */
 export const POLLS_MAX = 100;
 
-const POLLING = `No events come through from the daemon, so the page asks every ${POLL_MS / 1000} seconds.`;
-const AWAY = 'Redis does not answer the daemon.';
-const FAREWELLS: Readonly<Record<string, string>> = {
-  stopping: 'The daemon stops. Another one may answer soon.',
-  revoked: 'The token was revoked.',
-  slow: 'This browser did not keep up.',
-};
+const POLLING = words.frame.polling(POLL_MS / 1000);
+const { away: AWAY, farewells: FAREWELLS } = words.frame;
 
 interface Seen {
   readonly id: string;

@@ -101,7 +101,7 @@ describe('the page of promises', { timeout: HOOK_MS }, () => {
     await must(api, 'PATCH /v1/queues/kept/settings', api.admin, { lateness: { within: '1s', of: 0.99, over: '30d' } });
     await show(window, '#/now');
     await show(window, '#/slo');
-    await window.page.getByRole('heading', { level: 1, name: /^1 of 1 queues keep their promise in / }).waitFor();
+    await window.page.getByRole('heading', { level: 1, name: /^1 of 1 queue keeps its promise in / }).waitFor();
     await window.page.getByRole('row', { name: /^kept 99 % within 1 s/ }).waitFor();
     expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
   });

@@ -176,7 +176,7 @@ function Row({ entry }: { readonly entry: Entry }) {
       </td>
       <th scope="row">
         {who}
-        <span class="tagged">{way}</span>
+        <span class="tagged">{say.ways[way]}</span>
       </th>
       <td>
         <span title={verb}>{say.verbs[verb as keyof typeof say.verbs] ?? verb}</span>

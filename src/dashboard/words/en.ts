@@ -43,6 +43,14 @@ export const en = {
       paused: 'paused',
       ended: 'ended',
     },
+    polling: (seconds: number) => `No events come through from the daemon, so the page asks every ${seconds} seconds.`,
+    away: 'Redis does not answer the daemon.',
+    silent: 'The daemon does not answer. Is it running?',
+    farewells: {
+      stopping: 'The daemon stops. Another one may answer soon.',
+      revoked: 'The token was revoked.',
+      slow: 'This browser did not keep up.',
+    } as Readonly<Record<string, string>>,
     pause: 'Pause',
     goOn: 'Go on',
     pauseMeans: 'The live view alone: jobs go on.',
@@ -87,6 +95,8 @@ export const en = {
     scope: 'With the scope',
     seesJobs: 'you see that jobs are there, with',
     seesData: 'also what is in them.',
+    notKept:
+      'The token is right, but its cookie did not come back: the browser refuses cookies here, or the proxy in front does not pass them on, or it says another path in X-Forwarded-Prefix than the one in the address.',
   },
   parts: {
     why: 'Why, for the next person who looks',
@@ -109,6 +119,10 @@ export const en = {
     looking: 'Looking …',
     before: 'What is shown is from before.',
     wellTitle: 'All is well: no job is late.',
+    unreadTitle: (count: number) =>
+      count === 1
+        ? '1 queue could not be read: nobody knows whether its jobs are late.'
+        : `${count} queues could not be read: nobody knows whether their jobs are late.`,
     emptyTitle: 'No queue was used yet',
     emptyWhat: 'The first job makes one:',
     is: {
@@ -119,10 +133,6 @@ export const en = {
     },
     others: (count: number, text: string) => `${text} more ${count === 1 ? 'is' : 'are'} in trouble`,
     restWell: 'All else starts on time.',
-    unreadTitle: (count: number) =>
-      count === 1
-        ? '1 queue could not be read: nobody knows whether its jobs are late.'
-        : `${count} queues could not be read: nobody knows whether their jobs are late.`,
     doctorFails: (count: number) => (count === 1 ? 'doctor found a failure' : `doctor found ${count} failures`),
     through: (time: string) => `By the rate, all are through at ${time}.`,
     tryRate: 'Try another rate',
@@ -177,6 +187,7 @@ export const en = {
       unserved: <T>(queue: T) => ['the last worker left ', queue],
       served: <T>(queue: T) => ['a worker came to ', queue],
       elected: <T>(queue: T, after: string) => [`for ${after} nobody led `, queue],
+      led: <T>(queue: T) => ['a leader was elected for ', queue],
     },
     andOthers: (count: number) => `and ${count === 1 ? '1 other' : `${count} others`}`,
     until: (time: string) => `until ${time}`,
@@ -187,15 +198,14 @@ export const en = {
     ahead: 'Comes due in the next 24 h',
     known: (count: number, text: string) => `${text} ${count === 1 ? 'job is' : 'jobs are'} known.`,
     noneKnown: 'No job is known to come due.',
-      led: <T>(queue: T) => ['a leader was elected for ', queue],
     worstHalf: (when: string, count: string) => [`The worst half hour is `, when, `: ${count}`],
     mostOf: <T>(queue: T) => [', most of them of ', queue],
     takes: <T>(queue: T, rate: string, took: string) => [`; at ${rate} `, queue, ` takes ${took} for them`],
     allTogether: 'all queues',
-    allLabel: (count: string) => `all queues together by half an hour, ${count} jobs`,
+    allLabel: (count: string) => `all queues together by half an hour, ${count} ${count === '1' ? 'job' : 'jobs'}`,
     otherQueues: (count: number) => (count === 1 ? '1 other queue' : `${count} other queues`),
     rowLabel: (queue: string, count: string, most: string) =>
-      `${queue}: ${count} jobs in 24 h, at most ${most} in half an hour`,
+      `${queue}: ${count} ${count === '1' ? 'job' : 'jobs'} in 24 h, at most ${most} in half an hour`,
     scaleFrom: '1',
     mostlyOf: (queue: string) => `mostly ${queue}`,
     system: 'System',
@@ -242,7 +252,7 @@ export const en = {
     idsFrom: (text: string) => `Jobs whose id begins with ${text}`,
     ranAt: (time: string) => `What ran at ${time}`,
     jobsThatAre: (state: string) => `Jobs: ${state}`,
-    waiting: (count: string) => `${count} wait`,
+    waiting: (count: string) => `${count} ${count === '1' ? 'waits' : 'wait'}`,
     runs: (count: string) => `runs ${count}`,
     died: (count: string, when: string) => `${count} died, last ${when}`,
     pauseVerbs: ['pause', 'resume'],
@@ -302,6 +312,7 @@ export const en = {
     sections: { now: 'Now', today: 'Today', tomorrow: 'Tomorrow', later: 'Later', over: 'Over' },
     today: 'today',
     on: (worker: string) => `on ${worker}`,
+    heldUntil: (time: string) => `held until ${time}`,
     runsFor: (time: string) => `for ${time}`,
     took: (time: string) => `took ${time}`,
     paused: 'its queue is paused',
@@ -321,13 +332,13 @@ export const en = {
     nothing: 'No job is like this',
     nothingWhy: 'Take a word out of the filter, or look for jobs that are over.',
     noHistory: (names: string, others: number) =>
-      `No history is kept by ${names}${others > 0 ? ` and ${others} others` : ''}: what is over there is not found like this.`,
+      `No history is kept by ${names}${others > 0 ? ` and ${others === 1 ? '1 other' : `${others} others`}` : ''}: what is over there is not found like this.`,
     withSelected: 'With the selected jobs',
     selected: (count: number) => `${count.toLocaleString('en')} selected`,
     allSelected: 'All of the filter are selected',
     takeAll: 'Select all of the filter',
     canChange: (can: number, started: number) =>
-      `${can.toLocaleString('en')} can be changed, ${started.toLocaleString('en')} have started`,
+      `${can.toLocaleString('en')} can be changed, ${started.toLocaleString('en')} ${started === 1 ? 'has' : 'have'} started`,
     verbs: {
       move: { button: 'Move …', title: 'Move', yes: (count: string, by: string) => `Move ${count} ${by}`.trim() },
       run: { button: 'Run now …', title: 'Run now:', yes: (count: string, _by: string) => `Run ${count} now` },
@@ -335,7 +346,7 @@ export const en = {
       cancel: { button: 'Cancel …', title: 'Cancel', yes: (count: string, _by: string) => `Cancel ${count}` },
     },
     back: 'Back',
-    lookedAt: (count: number) => `${count.toLocaleString('en')} jobs found so far …`,
+    lookedAt: (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'job' : 'jobs'} found so far …`,
     cut: (count: number) =>
       `There are more: the first ${count.toLocaleString('en')} are changed. Do it again for the others.`,
     runningStay: (count: number) =>
@@ -344,9 +355,12 @@ export const en = {
       count === 1
         ? '1 job runs: it is asked to stop.'
         : `${count.toLocaleString('en')} jobs run: they are asked to stop.`,
-    bareStay: (count: number) => `${count.toLocaleString('en')} of other producers (a plain ZADD) stay as they are.`,
+    bareStay: (count: number) =>
+      count === 1
+        ? '1 of another producer (a plain ZADD) stays as it is.'
+        : `${count.toLocaleString('en')} of other producers (a plain ZADD) stay as they are.`,
     noUndo: 'A cancelled job does not come back.',
-    andOthers: (count: number) => `and ${count.toLocaleString('en')} others`,
+    andOthers: (count: number) => `and ${count === 1 ? '1 other' : `${count.toLocaleString('en')} others`}`,
     why: 'Why',
     whySuch: 'Stands in the audit',
     command: 'As a command',
@@ -746,7 +760,7 @@ export const en = {
       between: (least: string, most: string) => `${least} to ${most}`,
       upTo: (most: string) => `up to ${most}`,
       retried: (waits: string, more: number) =>
-        `it is tried again after ${waits}${more > 0 ? `, and ${more} times more` : ''}.`,
+        `it is tried again after ${waits}${more > 0 ? `, and ${more === 1 ? 'once' : `${more} times`} more` : ''}.`,
       last: 'The last try begins then at the latest, if each fails at once. After it the job is a dead letter.',
       alone: 'No other job of the queue comes due within half an hour of it.',
       around: (queue: string, time: string) => `${queue} around ${time}`,
@@ -1059,7 +1073,7 @@ export const en = {
       noPath: 'none',
       ofDaemon: 'as the daemon says',
       groupsOwn: (count: number) => (count === 1 ? '1 group of its own' : `${count} groups of their own`),
-      others: (count: number) => `${count} more hold by default`,
+      others: (count: number) => `${count} more ${count === 1 ? 'holds' : 'hold'} by default`,
       change: 'Change …',
       changeOne: (name: string) => `Change ${name} …`,
       takeBack: 'Take back …',
@@ -1070,6 +1084,9 @@ export const en = {
       unchanged: (name: string) => `${name} is as it was.`,
       value: 'Value',
       allowed: (text: string) => `Allowed: ${text}.`,
+      /** What the table of settings does not say in this language, by setting, and by setting and part. */
+      docs: {} as Readonly<Record<string, string>>,
+      allowedOf: {} as Readonly<Record<string, string>>,
       emptyIs: 'An empty field means no limit.',
       emptyPart: (text: string) => `Empty: ${text}.`,
       isOn: 'On',
@@ -1211,7 +1228,7 @@ export const en = {
     jobs: 'Jobs',
     hidden: 'an error that only the scope data shows',
     nothingFound: (text: string) => `No error has “${text}” in it.`,
-    others: (count: number) => `${numberIn(count)} of rarer kinds are not listed.`,
+    others: (count: number) => `${numberIn(count)} of rarer kinds ${count === 1 ? 'is' : 'are'} not listed.`,
     noneYet: 'No job has died',
     noneYetWhy: 'A job whose attempts are used up stands here with its errors, and can run again.',
     noneSuch: 'No dead letter is like that',
@@ -1264,10 +1281,10 @@ export const en = {
     purged: (count: number) => `${numberIn(count)} dead ${count === 1 ? 'letter' : 'letters'} removed for ever.`,
     replayed: (count: number) => `${numberIn(count)} dead ${count === 1 ? 'letter' : 'letters'} replayed`,
     leftAlone: 'left alone:',
-    leftLive: (count: number) => `${numberIn(count)} live already`,
-    leftClosed: (count: number) => `${numberIn(count)} have a closed tag`,
-    leftEmpty: (count: number) => `${numberIn(count)} hold no record`,
-    leftGone: (count: number) => `${numberIn(count)} are gone`,
+    leftLive: (count: number) => `${numberIn(count)} ${count === 1 ? 'lives' : 'live'} already`,
+    leftClosed: (count: number) => `${numberIn(count)} ${count === 1 ? 'has' : 'have'} a closed tag`,
+    leftEmpty: (count: number) => `${numberIn(count)} ${count === 1 ? 'holds' : 'hold'} no record`,
+    leftGone: (count: number) => `${numberIn(count)} ${count === 1 ? 'is' : 'are'} gone`,
     edit: 'Edit, then replay …',
     editTitle: 'Edit the data, then replay',
     editYes: 'Replay with these data',
@@ -1282,6 +1299,7 @@ export const en = {
       every: (duration: string) => `every ${duration}`,
       hourly: 'every hour',
       hourlyAt: (minute: string) => `every hour at :${minute}`,
+      everyAt: (duration: string, minute: string) => `every ${duration} at :${minute}`,
       fromTo: (from: string, to: string) => `${from} to ${to}`,
       at: (days: string, times: string) => `${days === '' ? 'every day' : days} at ${times}`,
       dayOfMonth: (day: string) => `on day ${day} of each month`,
@@ -1299,7 +1317,8 @@ export const en = {
     sum: (count: number) =>
       count === 0 ? 'No schedules.' : `${numberIn(count)} ${count === 1 ? 'schedule' : 'schedules'}.`,
     allWell: 'The last run of each is well.',
-      everyAt: (duration: string, minute: string) => `every ${duration} at :${minute}`,
+    firstWell: (count: number) =>
+      `The last run of each of the first ${count} is well; of the others nobody has looked.`,
     someBad: (count: number) => `${count} ${count === 1 ? 'needs' : 'need'} a look.`,
     somePaused: (count: number) => `${count} ${count === 1 ? 'is' : 'are'} paused.`,
     make: 'New schedule',
@@ -1317,8 +1336,6 @@ export const en = {
       toDo: 'What to do',
     },
     more: (count: string) => `${count} more are not listed.`,
-    firstWell: (count: number) =>
-      `The last run of each of the first ${count} is well; of the others nobody has looked.`,
     doesNotFire: (why: string) => `does not fire: ${why}`,
     isPaused: (why: string) => `paused ${why}`,
     fires: 'fires',
@@ -1397,10 +1414,15 @@ export const en = {
     would: 'will be scheduled',
     filled: (count: number) => `${numberIn(count)} ${count === 1 ? 'job' : 'jobs'} scheduled`,
     leftAlone: 'left alone:',
-    leftExists: (count: number) => `${numberIn(count)} wait or run already`,
-    leftOver: (count: number) => `${numberIn(count)} have run`,
+    leftExists: (count: number) => `${numberIn(count)} ${count === 1 ? 'waits or runs' : 'wait or run'} already`,
+    leftOver: (count: number) => `${numberIn(count)} ${count === 1 ? 'has' : 'have'} run`,
     makeTitle: 'A new schedule',
     makeYes: 'Make the schedule',
+    takenTitle: (name: string) => `${name} is there already`,
+    takenIs: (queue: string) => `It makes jobs of ${queue}. This would replace all of it:`,
+    takenYes: 'Replace it',
+    leavesFile:
+      'The configuration file keeps this schedule. After a change here, what the file says of it counts no more.',
     editTitle: (name: string) => `Change ${name}`,
     editYes: 'Save the change',
     fields: {
@@ -1418,11 +1440,6 @@ export const en = {
       data: 'Data of its jobs as JSON; may be empty',
     },
     asUsual: 'as usual',
-    takenTitle: (name: string) => `${name} is there already`,
-    takenIs: (queue: string) => `It makes jobs of ${queue}. This would replace all of it:`,
-    takenYes: 'Replace it',
-    leavesFile:
-      'The configuration file keeps this schedule. After a change here, what the file says of it counts no more.',
     gaps: { shift: 'it runs after the gap', skip: 'it does not run' },
     overlaps: { first: 'it runs the first time', second: 'it runs the second time', both: 'it runs both times' },
     previewEmpty: 'When it would run stands here as soon as there is a rule.',
@@ -1513,6 +1530,7 @@ export const en = {
       shown < count
         ? `The first ${numberIn(shown)} of ${numberIn(count)}`
         : `Which ${shown === 1 ? 'one' : numberIn(shown)}`,
+    ways: { api: 'api', cli: 'cli', page: 'page', program: 'program' },
     nothing: 'nothing',
     none: 'Nobody has changed anything yet',
     noneWhy: 'A pause, a replay, a new limit: whoever does it by the API, a page or the command line stands here.',
@@ -1560,7 +1578,8 @@ export const en = {
     after: 'The month after',
     none: (month: string) => `No queue promised anything about lateness in ${month}.`,
     howTo: 'A promise is a setting of a queue:',
-    kept: (kept: number, all: number, month: string) => `${kept} of ${all} queues keep their promise in ${month}.`,
+    kept: (kept: number, all: number, month: string) =>
+      `${kept} of ${all} ${all === 1 ? 'queue' : 'queues'} ${kept === 1 || all === 1 ? 'keeps its' : 'keep their'} promise in ${month}.`,
     doNot: (count: number): string => (count === 1 ? 'does not.' : 'do not.'),
     inTime: (jobs: string, share: string) => `Of ${jobs} jobs, ${share} came within their time.`,
     promises: 'Promises',

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { heldText } from '../../../job/state.ts';
 import type { Schemas } from '../../api-types.ts';
 import { useLive } from '../../live.ts';
-import { localText, utcText } from '../../parts/clock.ts';
+import { localText, secondText, utcText } from '../../parts/clock.ts';
 import { useMay } from '../../parts/may.tsx';
 import { State, type StateName } from '../../parts/state.tsx';
 import { Id, JobLink, nameRoles } from '../../parts/table.tsx';
@@ -151,7 +151,7 @@ function JobRow({ row, columns, section, nowMs, isPicked, pick }: RowOf) {
         <JobLink queue={row.queue} id={row.id} bare={row.bare} />
       </th>
       <td class="st">
-        <State of={stateOf(row)} text={heldText(row, nowMs) ?? words.states[stateOf(row)]} />
+        <State of={stateOf(row)} text={heldUntil(row, nowMs) ?? words.states[stateOf(row)]} />
       </td>
       {columns.map((column) => (
         <td key={column} class={CLASSES[column]}>
@@ -161,6 +161,12 @@ function JobRow({ row, columns, section, nowMs, isPicked, pick }: RowOf) {
     </tr>
   );
 }
+
+/** Its worker holds it until it is due. */
+const heldUntil = (row: Row, nowMs: number): string | undefined =>
+  heldText(row, nowMs) === undefined || row.dueMs === undefined
+    ? undefined
+    : words.jobs.heldUntil(secondText(row.dueMs));
 
 const CLASSES: Readonly<Record<Column, string>> = {
   queue: 'in',

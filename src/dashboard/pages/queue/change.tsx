@@ -34,7 +34,7 @@ export function ChangeSetting({ queue, row, value, finish, close }: Changes) {
   return (
     <Confirm title={said.changeTitle(name)} yes={said.changeYes} {...{ act, close }}>
       <div class="fields">
-        <p>{row.doc}.</p>
+        <p>{said.docs[row.name] ?? row.doc}.</p>
         <Fields {...{ row, values, set: (part, text) => setValues({ ...values, [part]: text }) }} />
         <Reason value={reason} set={setReason} />
         {['limit', 'rate', 'perGroup'].includes(row.kind) ? (
@@ -62,14 +62,14 @@ function Fields({ row, values, set }: FieldsOf) {
       return (
         <>
           <Check name={said.isOn} isOn={isOn} set={(on) => set(ON, String(on))} />
-          {isOn ? row.parts.map((part) => <Part key={part.name} {...{ part, values, set }} />) : null}
+          {isOn ? row.parts.map((part) => <Part key={part.name} of={row.name} {...{ part, values, set }} />) : null}
         </>
       );
     case 'perGroup':
       return (
         <>
           {row.parts.map((part) => (
-            <Part key={part.name} {...{ part, values, set }} />
+            <Part key={part.name} of={row.name} {...{ part, values, set }} />
           ))}
         </>
       );
@@ -81,7 +81,7 @@ function Fields({ row, values, set }: FieldsOf) {
           name={said.value}
           value={values[ON] ?? ''}
           set={(text) => set(ON, text)}
-          hint={`${said.allowed(row.allowed)} ${row.kind === 'limit' || row.kind === 'rate' ? said.emptyIs : ''}`}
+          hint={`${said.allowed(said.allowedOf[row.name] ?? row.allowed)} ${row.kind === 'limit' || row.kind === 'rate' ? said.emptyIs : ''}`}
         />
       );
   }
@@ -90,7 +90,13 @@ function Fields({ row, values, set }: FieldsOf) {
 /** The name of the only field, and of whether something with parts is on: no part is called so. */
 const ON = '';
 
-function Part({ part, values, set }: Omit<FieldsOf, 'row'> & { readonly part: SettingPart }) {
+interface PartOf extends Omit<FieldsOf, 'row'> {
+  /** The setting that it is a part of. */
+  readonly of: string;
+  readonly part: SettingPart;
+}
+
+function Part({ of, part, values, set }: PartOf) {
   const { name, kind, allowed, otherwise } = part;
   const text = said.parts[name] ?? name;
   if (kind === 'flag') {
@@ -102,7 +108,7 @@ function Part({ part, values, set }: Omit<FieldsOf, 'row'> & { readonly part: Se
       name={text}
       value={values[name] ?? ''}
       set={(typed) => set(name, typed)}
-      hint={`${said.allowed(allowed)} ${empty}`}
+      hint={`${said.allowed(said.allowedOf[`${of}.${name}`] ?? allowed)} ${empty}`}
     />
   );
 }
