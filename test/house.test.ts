@@ -31,7 +31,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Who may do what, and who did it.
   access: ['kernel', 'job', 'redis', 'client', 'inspect'],
   http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'metrics', 'inspect', 'access'],
-  cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql'],
+  // Jobs of other products, read from their Redis and made here by a client.
+  import: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
+  cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql', 'import'],
   // Tries what is promised on a Redis that somebody has, with daemons and workers of its own.
   prove: ['kernel', 'job', 'redis', 'config', 'client', 'worker', 'inspect', 'daemon'],
   embedded: [],

@@ -11,6 +11,7 @@ import { deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
 import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
 import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow } from './commands/groups.ts';
+import { importFromBullmq, importFromRedisson } from './commands/import.ts';
 import { cancel, edit, reschedule } from './commands/jobs/change.ts';
 import { closedTags, closeTags, openTags } from './commands/jobs/closing.ts';
 import { forecast } from './commands/jobs/forecast.ts';
@@ -92,6 +93,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
     noun('outbox', 'make the calls that stand in a database, and look after them', [
       ...[outboxTables, outboxRelay, outboxLs, outboxRetry, outboxRm],
     ]),
+    noun('import', 'take over the jobs of another product', [importFromBullmq, importFromRedisson]),
   ],
   'Watch and look after:': [
     top,

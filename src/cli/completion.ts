@@ -61,7 +61,7 @@ interface Candidate {
 type Candidates = readonly Candidate[] | 'files';
 
 /** Flags whose value is a file. */
-const FILES: ReadonlySet<string> = new Set(['config', 'module', 'file', 'bulk']);
+const FILES: ReadonlySet<string> = new Set(['config', 'module', 'file', 'bulk', 'map']);
 
 /**
  * @param words what stands behind `duestream`; the last one is being written and may be empty
