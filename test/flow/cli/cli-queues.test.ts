@@ -56,7 +56,7 @@ describe('queues why', () => {
     await the.run();
     await worker('w', ['q']);
     expect(await said()).toMatch(
-      /^waiting +q: \d jobs? wait in line, the first for .*: as many run as its concurrency allows\n +each .*: duestream queues set q --concurrency <n>\n$/,
+      /^waiting +q: \d jobs? wait in line, the first for .*: as many run as its concurrency allows\n +each .*: duestream queues set q --concurrency <n>\nlast start +nobody can tell: a worker does not say how many jobs it runs at a time\n$/,
     );
     expect(await answer(['queues', 'why', 'q'])).toMatchObject({
       queue: 'q',
