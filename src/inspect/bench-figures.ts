@@ -35,17 +35,17 @@ export const benchFigures: BenchFigures = {
   run: [
     {
       perSecond: 500,
-      redisMicros: 131,
-      workerMicros: 312,
-      daemonMicros: 155,
-      commands: 7.43,
+      redisMicros: 90,
+      workerMicros: 283,
+      daemonMicros: 85,
+      commands: 4.03,
     },
     {
       perSecond: 2_000,
-      redisMicros: 65,
-      workerMicros: 115,
-      daemonMicros: 46,
-      commands: 3.16,
+      redisMicros: 47,
+      workerMicros: 99,
+      daemonMicros: 21,
+      commands: 2.18,
     },
     {
       perSecond: 40_193,
