@@ -1,7 +1,7 @@
 /** The list of jobs: filters that stay in the address, pages that stay while jobs move, and changes of all that a filter finds. */
 import { describe, expect, test } from 'vitest';
 import type { TestBrowser, Window } from '../support/browser.ts';
-import { enter, must, type Served, show } from '../support/dashboard.ts';
+import { enter, failOnce, must, SECRET, type Served, show } from '../support/dashboard.ts';
 import { type Desk, HOOK_MS, idsOf, jobOf, listed, scheduleAll, useDesk } from '../support/desk.ts';
 
 const MINUTE_MS = 60_000;
@@ -132,6 +132,24 @@ describe('the filter', { timeout: HOOK_MS }, () => {
     expect(page).not.toMatch(/\b0 jobs/);
     expect(page).not.toContain('No job waits or runs');
     await other.close();
+  });
+
+  test('has a state for what will be retried, with the last error of each', async () => {
+    const { page } = window;
+    await scheduleAll(api, 'flaky', [{ id: 'new', delay: '1h' }]);
+    await failOnce(api.redis.url, 'flaky');
+    await show(window, '#/jobs/flaky');
+    await expect.poll(async () => (await ids()).toSorted()).toEqual(['new', 'retries']);
+    await page.getByLabel('State', { exact: true }).selectOption('will be retried');
+    await expect.poll(ids).toEqual(['retries']);
+    expect(page.url()).toContain('#/jobs/flaky?state=retry');
+    const title = page.getByRole('heading', { level: 1 });
+    expect((await title.innerText()).replace(/\s+/g, ' ')).toBe('1 job will be retried in flaky');
+    expect(await page.locator('tbody .job .note').innerText()).toContain(SECRET);
+    // It is a state like others: what waits can be selected and changed.
+    await page.getByLabel('select retries').check();
+    await desk.button('Cancel …').waitFor();
+    expect([await window.inaccessible(), await window.noises()]).toEqual([[], []]);
   });
 
   test('without a queue finds jobs of all queues by their due time, under their days', async () => {

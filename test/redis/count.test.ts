@@ -54,6 +54,8 @@ test('jobs in each state are counted, and what is over is not', async () => {
   expect(await counted({ idPrefix: 'l' })).toEqual({ count: 2, atLeast: false });
   expect(await counted({ idPrefix: 'r', state: 'running' })).toEqual({ count: 1, atLeast: false });
   expect(await counted({ name: 'other' })).toEqual({ count: 0, atLeast: false });
+  expect(await counted({ failed: true })).toEqual({ count: 0, atLeast: false });
+  expect(await counted({ failed: false })).toEqual({ count: 4, atLeast: false });
 });
 
 test('an entry that its job left behind, or whose job is over, counts nothing', async () => {

@@ -80,13 +80,13 @@ export async function must(api: ServedApi, what: string, token: string, body?: u
 }
 
 /** A job that waits for its retry, with an error in its history. */
-async function failOnce(redis: string): Promise<void> {
-  const worker = createWorker('emails', () => Promise.reject(new Error(`${SECRET} ${SCRIPT}`)), { redis });
+export async function failOnce(redis: string, queue = 'emails'): Promise<void> {
+  const worker = createWorker(queue, () => Promise.reject(new Error(`${SECRET} ${SCRIPT}`)), { redis });
   const failed = new Promise<void>((resolve) => worker.events.on('job.retried', () => resolve()));
   await worker.start();
   const producer = createClient({ redis });
   const backoff = { kind: 'fixed', delayMs: 3_600_000, jitter: 'none' } as const;
-  await producer.schedule('emails', { secret: SECRET }, { id: 'retries', attempts: 5, backoff });
+  await producer.schedule(queue, { secret: SECRET }, { id: 'retries', attempts: 5, backoff });
   await failed;
   await worker.stop();
   await producer.close();

@@ -5,7 +5,7 @@
  *   by state and due time   one script: scheduled by its index, each entry of ready by a look. Jobs never go to another
  *                           partition, so the sum is right up to what happens meanwhile. With many entries it takes several
  *                           pages, which hold if nothing has moved in between
- *   by tag, set, name, id   of a small partition one script says which jobs there are, and then they are looked at. Of a
+ *   by all else             of a small partition one script says which jobs there are, and then they are looked at. Of a
  *                           large one the index is walked through, which holds if nothing has moved meanwhile
  *
  * Where something moves each time, the largest count of three says how many there are at least. A job may be somewhere else at
@@ -74,8 +74,8 @@ interface Counting {
 
 /** Undefined: there are too many for one moment. */
 async function countIn(reader: Reader, counting: Counting): Promise<JobCount | Moved | undefined> {
-  const { tag, set, name, idPrefix, states, due } = counting.filter;
-  if ([tag, set, name, idPrefix].some((one) => one !== undefined)) return countSmall(reader, counting);
+  const { tag, set, name, idPrefix, failed, states, due } = counting.filter;
+  if ([tag, set, name, idPrefix, failed].some((one) => one !== undefined)) return countSmall(reader, counting);
   const { ref, policy } = counting;
   const [kind, ...others] = states;
   const isOne = (kind === 'scheduled' || kind === 'waiting') && others.length === 0;

@@ -12,7 +12,7 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { movedAway } from '../calls/layouts.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { isOverState, type ListFilter } from './filter.ts';
+import { isFailedAs, isOverState, type ListFilter } from './filter.ts';
 import type { Reader } from './reader.ts';
 
 /** What is read of jobs that are over, and of which of them. */
@@ -31,11 +31,11 @@ export async function indexesOf(
   reader: Reader,
   { ref, filter, policy }: { readonly ref: PartitionRef; readonly filter: ListFilter; readonly policy: RetryPolicy },
 ): Promise<readonly Indexed[]> {
-  const { states, tag, set, name, idPrefix, ended } = filter;
+  const { states, tag, set, name, idPrefix, failed, ended } = filter;
   const over = states.filter(isOverState);
   if (over.length === 0) return [];
   const isIn = ({ state }: Ended) => over.includes(state);
-  const given = Object.entries({ tag, set, name, idPrefix, ended: ended?.fromMs ?? ended?.toMs });
+  const given = Object.entries({ tag, set, name, idPrefix, failed, ended: ended?.fromMs ?? ended?.toMs });
   const [named] = given.find(([, value]) => value !== undefined) ?? [];
   const history = await withReadRetry('list', () => reader.history(ref), policy);
   if (history?.isOn || (history && named !== undefined)) {
@@ -59,8 +59,14 @@ function unknownHere(queue: string, named: string, hasDead: boolean): DuestreamE
   );
 }
 
-function isPastLike({ id, past }: Ended, { name, tag, set, idPrefix = '' }: ListFilter): boolean {
-  if (!past || (set !== undefined && past.set !== set) || (name !== undefined && past.name !== name)) return false;
+function isPastLike({ id, past }: Ended, { name, tag, set, idPrefix = '', failed }: ListFilter): boolean {
+  if (
+    !past ||
+    !isFailedAs(past, failed) ||
+    (set !== undefined && past.set !== set) ||
+    (name !== undefined && past.name !== name)
+  )
+    return false;
   return (tag === undefined || past.tags.includes(tag)) && id.startsWith(idPrefix);
 }
 

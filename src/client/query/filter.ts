@@ -23,7 +23,7 @@ export type ListState = LiveState;
 /** In the order in which a job goes through them. What a filter means that says no state: a job that is over is never among them. */
 export const LIST_STATES: readonly ListState[] = LIVE_STATES;
 
-/** Which jobs: those for which all of it holds. State, tag, set and due time have an index; names and ids are looked through. */
+/** Which jobs: those for which all of it holds. State, tag, set and due time have an index; names, ids and failures are looked through. */
 export interface JobFilter {
   /** One or several. Default: all, so every job that is not over. */
   readonly state?: ListState | readonly ListState[] | undefined;
@@ -34,6 +34,8 @@ export interface JobFilter {
   readonly name?: string | undefined;
   /** How their ids begin. */
   readonly idPrefix?: string | undefined;
+  /** `true`: jobs of which a run has failed or crashed; those that wait are tried again. `false`: the others. */
+  readonly failed?: boolean | undefined;
   /** Due at `from` or later, and before `to`. */
   readonly due?: { readonly from?: InstantInput | undefined; readonly to?: InstantInput | undefined } | undefined;
 }
@@ -66,11 +68,12 @@ export interface Filter<State extends JobState = ListState> {
   readonly set: string | undefined;
   readonly name: string | undefined;
   readonly idPrefix: string | undefined;
+  readonly failed: boolean | undefined;
   readonly due: DueRange;
 }
 
 /** What jobs are looked into for. */
-export type ContentFilter = Pick<Filter, 'tag' | 'set' | 'name' | 'idPrefix'>;
+export type ContentFilter = Pick<Filter, 'tag' | 'set' | 'name' | 'idPrefix' | 'failed'>;
 
 /** The filter of a list, checked. */
 export interface ListFilter extends Filter<JobState> {
@@ -85,7 +88,7 @@ export interface SearchFilter extends ListFilter {
   readonly ran: DueRange | undefined;
 }
 
-export const FILTER_NAMES = ['state', 'tag', 'set', 'name', 'idPrefix', 'due'] as const;
+export const FILTER_NAMES = ['state', 'tag', 'set', 'name', 'idPrefix', 'failed', 'due'] as const;
 const ID_PREFIX = /^[!-~]{1,192}$/;
 
 /**
@@ -232,14 +235,24 @@ function statesIn<State extends JobState>(input: unknown, allowed: readonly Stat
   throw new DuestreamError('bad-input', `state is ${show(input)}; allowed: one or several of ${allowed.join(', ')}`);
 }
 
-function contentIn({ tag, set, name, idPrefix }: Pick<JobFilter, keyof ContentFilter>): ContentFilter {
+function contentIn({ tag, set, name, idPrefix, failed }: Pick<JobFilter, keyof ContentFilter>): ContentFilter {
+  if (failed !== undefined && typeof failed !== 'boolean') {
+    throw new DuestreamError('bad-input', `failed is ${show(failed)}; allowed: true, false`);
+  }
   return {
     tag: tag === undefined ? undefined : parseTag(tag),
     set: set === undefined ? undefined : parseSetName(set),
     name: name === undefined ? undefined : parseJobName(name),
     idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix, 'idPrefix'),
+    failed,
   };
 }
+
+/** Whether what is known of a job is what a filter says of failures. */
+export const isFailedAs = (
+  known: { readonly failures: number; readonly crashes: number } | undefined,
+  failed: boolean | undefined,
+): boolean => failed === undefined || failed === (known !== undefined && known.failures + known.crashes > 0);
 
 function prefixOf(input: unknown, what: 'idPrefix' | 'id'): string {
   if (typeof input === 'string' && ID_PREFIX.test(input)) return input;

@@ -27,7 +27,7 @@ import { withReadRetry } from '../calls/retry.ts';
 import { otherCursor, packCursor, unpackCursor } from './cursor.ts';
 import { type Behind, type DueLine, type DuePlace, dueLinesOf, ENTRIES_MAX, earliestOf } from './due-lines.ts';
 import { EndLine, indexesOf, mergeEnds } from './ends.ts';
-import { filterKey, isOverState, isWithin, type SearchFilter } from './filter.ts';
+import { filterKey, isFailedAs, isOverState, isWithin, type SearchFilter } from './filter.ts';
 import { type JobPage, viewIn } from './list.ts';
 import type { Reader } from './reader.ts';
 import { findReport, type JobView, viewOfEnd } from './report.ts';
@@ -226,8 +226,9 @@ interface Placed {
 /** The next places of all lines, as many as are looked at together. */
 async function nextPlaces(searching: Searching, lines: readonly DueLine[]): Promise<readonly Placed[]> {
   const { jobs, ask, failed } = searching;
-  const { tag, set, name, idPrefix, ran } = ask.filter;
-  const looksThrough = [tag, set, name, idPrefix, ran].some((one) => one !== undefined);
+  const { filter } = ask;
+  const asked = [filter.tag, filter.set, filter.name, filter.idPrefix, filter.failed, filter.ran];
+  const looksThrough = asked.some((one) => one !== undefined);
   const most = Math.min(LOOK_MAX, looksThrough ? LOOK_MAX : ask.limit - jobs.length);
   const batch: Placed[] = [];
   for (let line = earliestOf(lines, orderOf); line && batch.length < most; line = earliestOf(lines, orderOf)) {
@@ -364,12 +365,12 @@ async function lookFor(
 }
 
 function isAsked(job: JobView, filter: SearchFilter): boolean {
-  const { states, tag, name, idPrefix = '', due, ended } = filter;
+  const { states, tag, name, idPrefix = '', failed, due, ended } = filter;
   const { state, dueMs, overMs } = job;
   const isHere = (states as readonly JobState[]).includes(state) && job.id.startsWith(idPrefix);
   const isThen = overMs === undefined ? dueMs === undefined || isWithin(due, dueMs) : isEnded(ended, overMs);
   const isLike = (tag === undefined || job.tags?.includes(tag)) && (name === undefined || job.name === name);
-  return isHere && isThen && isLike === true && hasRun(job, filter);
+  return isHere && isThen && isLike === true && isFailedAs(job, failed) && hasRun(job, filter);
 }
 
 const isEnded = ({ fromMs, toMs }: SearchFilter['ended'], overMs: number): boolean =>

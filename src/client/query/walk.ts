@@ -28,7 +28,7 @@ import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
 import { EndLine, type Indexed, indexesOf, mergeEnds } from './ends.ts';
-import { type ContentFilter, type Filter, isWithin, type ListFilter, sourcesOf } from './filter.ts';
+import { type ContentFilter, type Filter, isFailedAs, isWithin, type ListFilter, sourcesOf } from './filter.ts';
 import type { Reader } from './reader.ts';
 
 export interface WalkParts {
@@ -197,9 +197,10 @@ export function isMeant(
   return isMet && isHere && isWithin(due, job.dueMs) && isLike(job, content);
 }
 
-/** Whether the content of a job is what a filter says. */
-export function isLike(job: Found, { tag, set, name, idPrefix }: ContentFilter): boolean {
+/** Whether the content of a job, and what became of its runs, is what a filter says. */
+export function isLike(job: Found, { tag, set, name, idPrefix, failed }: ContentFilter): boolean {
   if (idPrefix !== undefined && !job.id.startsWith(idPrefix)) return false;
+  if (!isFailedAs(job.run, failed)) return false;
   const header = tag === undefined && set === undefined ? undefined : decodeHeader(job.record ?? '');
   if (tag !== undefined && header?.tags?.includes(tag) !== true) return false;
   if (set !== undefined && header?.set !== set) return false;

@@ -271,6 +271,7 @@ export const de: Words = {
       const verb = count === 1 ? 'ist' : 'sind';
       return states === '' ? `${verb} nicht zu Ende` : `(${states})`;
     },
+    areRetried: (count) => (count === 1 ? 'wird wiederholt' : 'werden wiederholt'),
     inQueues: (count) => (count === 0 ? '' : `in ${count.toLocaleString('de')} ${count === 1 ? 'Queue' : 'Queues'}`),
     inQueue: 'in',
     filter: 'Filter',

@@ -270,6 +270,7 @@ export const en = {
       const verb = count === 1 ? 'is' : 'are';
       return states === '' ? `${verb} not over` : `${verb} ${states}`;
     },
+    areRetried: (_count: number) => 'will be retried',
     inQueues: (count: number) =>
       count === 0 ? '' : `in ${count.toLocaleString('en')} ${count === 1 ? 'queue' : 'queues'}`,
     inQueue: 'in',

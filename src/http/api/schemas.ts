@@ -37,11 +37,12 @@ export const wholeText = (min: number, max: number, fallback: number) => {
     .openapi({ type: 'integer', minimum: min, maximum: max, default: fallback });
 };
 
-export const flagText = z
-  .enum(['true', 'false'], { error: 'true, false' })
-  .transform((text) => text === 'true')
-  .default(false)
-  .openapi({ type: 'string', enum: ['true', 'false'], default: 'false' });
+const yesOrNo = z.enum(['true', 'false'], { error: 'true, false' }).transform((text) => text === 'true');
+
+export const flagText = yesOrNo.default(false).openapi({ type: 'string', enum: ['true', 'false'], default: 'false' });
+
+/** The same of a field that says nothing where it is left out. */
+export const maybeText = yesOrNo.optional().openapi({ type: 'string', enum: ['true', 'false'] });
 
 export const queueName = textOf(
   /^[a-z0-9][a-z0-9._-]{0,63}$/,

@@ -44,6 +44,8 @@ describe('jobs that wait', () => {
     [`idPrefix=even-&name=third&dueFrom=${day(1)}`, 5],
     ['state=scheduled,ready,running', 30],
     ['state=running', 0],
+    ['failed=true', 0],
+    ['failed=false&tag=of:1', 6],
   ])('are found by %s, each on one page', async (filter, wanted) => {
     const ids = await allOf(`/v1/queues/emails/jobs?limit=4&${filter}`);
     expect(ids).toHaveLength(wanted);
@@ -54,7 +56,8 @@ describe('jobs that wait', () => {
   });
 
   test('say what is wrong with a filter', async () => {
-    for (const wrong of ['state=done,over', 'dueFrom=tomorrow', `dueFrom=${day(2)}&dueTo=${day(1)}`, 'tag=%20']) {
+    const times = `dueFrom=${day(2)}&dueTo=${day(1)}`;
+    for (const wrong of ['state=done,over', 'dueFrom=tomorrow', times, 'tag=%20', 'failed=yes']) {
       const answered = await api.ask(`GET /v1/queues/emails/jobs?${wrong}`);
       expect(answered, wrong).toMatchObject({ status: 400, body: { code: 'bad-input' } });
     }
@@ -148,6 +151,7 @@ describe('jobs that are over', () => {
     expect((await of('')).toSorted()).toEqual(['k0', 'k1', 'k2', 'k3', 'k4', 'k5']);
     expect((await of('name=first&tag=t1')).toSorted()).toEqual(['k1', 'k3']);
     expect(await of('idPrefix=k5')).toEqual(['k5']);
+    expect([await of('failed=true&name=last'), await of('failed=false&idPrefix=k5')]).toEqual([[], ['k5']]);
     expect(await of(`endedFrom=${day(1)}`)).toEqual([]);
     const one = await api.ask('GET /v1/queues/kept/jobs?state=done&idPrefix=k5');
     expect(one.body.jobs[0]).toMatchObject({ state: 'done', tags: ['t1'], attempts: 1, overMs: expect.any(Number) });

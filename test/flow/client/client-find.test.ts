@@ -22,6 +22,7 @@ import type { Claim, Moved } from '../../../src/redis/scripts/replies.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import { brokenInvariants } from '../../support/keyspace.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
+import { failure } from '../../support/partition.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;
@@ -129,6 +130,21 @@ describe('a list', () => {
     expect(await idsOf({ due: { to: new Date(now + HOUR_MS / 2) } })).toEqual(['ready', 'run']);
   });
 
+  test('by whether a run has failed: what waits of them is tried again', async () => {
+    const claim = await oneOfEach();
+    expect(await idsOf({ failed: true })).toEqual([]);
+    await jobs.retry(ref, claim, { windowMs, delayMs: HOUR_MS / 2, error: failure('boom') });
+    expect(await idsOf({ failed: true })).toEqual(['run']);
+    expect(await idsOf({ failed: true, state: 'ready' })).toEqual([]);
+    expect(await idsOf({ failed: true, tag: 'user:43' })).toEqual([]);
+    expect(await idsOf({ failed: false })).toEqual(['later', 'other', 'untagged', 'ready']);
+    expect(await producer.count(mail, { failed: true })).toEqual({ count: 1, atLeast: false });
+    expect((await producer.find({ failed: true })).jobs.map(({ id }) => id)).toEqual(['run']);
+    expect((await producer.find({ failed: false })).jobs.map(({ id }) => id)).not.toContain('run');
+    expect((await producer.find({ id: 'run', failed: false })).jobs).toEqual([]);
+    expect(await producer.cancel(mail, { failed: true })).toMatchObject({ matched: 1, changed: 1, ids: ['run'] });
+  });
+
   test('forgets a job at its end, however it ends', async () => {
     const claim = await oneOfEach();
     await jobs.complete(ref, [{ ...claim, mark: '' }], { windowMs });
@@ -170,6 +186,7 @@ describe('a list', () => {
     [{ tags: 'a' } as never, /tags is not an option of list.*tag/],
     [{ due: { from: '2030-01-02T00:00:00Z', to: '2030-01-01T00:00:00Z' } }, /due\.to is .* after due\.from/],
     [{ idPrefix: '' }, /idPrefix is ""/],
+    [{ failed: 'yes' as never }, /failed is "yes"; allowed: true, false/],
     [{ limit: 0 } as never, /limit is 0; allowed: a whole number from 1 to 1000/],
     [{ cursor: 'x' } as never, /cursor is "x"; allowed: the cursor/],
   ])('refuses %j', async (filter, message) => {

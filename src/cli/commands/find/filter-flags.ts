@@ -14,6 +14,7 @@ export interface FilterFlags {
   readonly state?: LiveState;
   readonly name?: string;
   readonly idPrefix?: string;
+  readonly failed?: boolean;
   readonly dueFrom?: string;
   readonly dueTo?: string;
 }
@@ -25,7 +26,7 @@ interface How {
   readonly states: readonly string[];
 }
 
-const NAMES = ['tag', 'set', 'state', 'name', 'idPrefix', 'dueFrom', 'dueTo'] as const;
+const NAMES = ['tag', 'set', 'state', 'name', 'idPrefix', 'failed', 'dueFrom', 'dueTo'] as const;
 export const INSTANT = 'now, +1d, -2h, a date, or ISO 8601 with Z or an offset';
 
 export function withFilterFlags(command: Command, { prefix = '' as 'where-', states }: How): Command {
@@ -36,6 +37,7 @@ export function withFilterFlags(command: Command, { prefix = '' as 'where-', sta
   return command
     .option(flag('name', '<name>'), 'jobs of this name')
     .option(flag('id-prefix', '<text>'), 'jobs whose id begins with this')
+    .option(`--${prefix}failed`, 'jobs of which a run has failed or crashed; those that wait are tried again')
     .option(flag('due-from', '<instant>'), `jobs that are due at this time or later: ${INSTANT}`)
     .option(flag('due-to', '<instant>'), 'jobs that are due before this time');
 }

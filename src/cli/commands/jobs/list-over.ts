@@ -20,13 +20,14 @@ interface Flags {
   readonly tag?: string | undefined;
   readonly set?: string | undefined;
   readonly idPrefix?: string | undefined;
+  readonly failed?: boolean | undefined;
   readonly newerThan?: string | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
 
 export async function listOver(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  const { name, tag, set, idPrefix, newerThan, limit } = flags;
+  const { name, tag, set, idPrefix, failed, newerThan, limit } = flags;
   const state = flags.state === 'over' ? OUTCOMES : flags.state;
   const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
   const { redact, nowMs, isKept } = await withRedis(session, async (redis) => {
@@ -40,7 +41,7 @@ export async function listOver(session: Session, queue: string, flags: Flags): P
   // With a bound the list is of the history, also of one that was switched off.
   const ended = isKept || ageMs !== undefined ? { from: new Date(ageMs ? Number(beganAt) - ageMs : 0) } : undefined;
   const page = await withClient(session, (client) =>
-    client.list(queue, { state, name, tag, set, idPrefix, ended, limit, cursor }),
+    client.list(queue, { state, name, tag, set, idPrefix, failed, ended, limit, cursor }),
   );
   const told = page.cursor === undefined || ageMs === undefined ? page.cursor : `${beganAt}.${page.cursor}`;
   const jobs = page.jobs.map((job) => rowOf(job, redact));

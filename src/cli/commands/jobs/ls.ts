@@ -82,6 +82,7 @@ export const ls: Register = (parent, runner) => {
     'duestream ls emails --state running --limit 10 --json',
     'duestream ls emails --tag user:42',
     'duestream ls emails --due-from now --due-to +1h --name welcome',
+    'duestream ls --failed --state scheduled',
     'duestream ls emails --tag user:42 --count',
     'duestream ls emails --state over --newer-than 1d',
   ]);
@@ -148,7 +149,7 @@ async function list(session: Session, queue: string, { state: given, ...flags }:
 /** @throws DuestreamError `usage` */
 function checkTimes({ dueFrom, dueTo }: Flags, state: Flags['state']): void {
   if ((dueFrom ?? dueTo) === undefined) return;
-  const allowed = '--tag, --set, --name and --id-prefix, in a queue that keeps a history';
+  const allowed = '--tag, --set, --name, --id-prefix and --failed, in a queue that keeps a history';
   throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
 }
 

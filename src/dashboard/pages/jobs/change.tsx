@@ -14,7 +14,7 @@ import { quoted } from '../../parts/shell.ts';
 import { words } from '../../words/words.ts';
 import { carryOut, type Done, mayChange, type Plan, VERBS, type Verb } from './batches.ts';
 import { type Edit, EditForm, NO_EDIT } from './edit-form.tsx';
-import type { JobFilter } from './filters.ts';
+import { askedOf, type JobFilter } from './filters.ts';
 import { isLiveRow, keyOf, type Row } from './list.tsx';
 import { isForgetful } from './missed.tsx';
 import { byOf, type Move, MoveForm, moved } from './move-form.tsx';
@@ -186,7 +186,7 @@ async function pagesOf(filter: JobFilter, tell: (target: Target) => boolean): Pr
   const unread = new Map<string, Schemas['UnreadQueue']>();
   let cursor: string | undefined;
   do {
-    const page = await ask(calls.jobsFind, { ...filter, limit: PAGE, cursor });
+    const page = await ask(calls.jobsFind, { ...askedOf(filter), limit: PAGE, cursor });
     for (const row of page.jobs.filter(isLiveRow)) found.set(keyOf(row), row);
     for (const one of page.unread.filter((silent) => !isForgetful(silent))) unread.set(one.queue, one);
     cursor = page.cursor;

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLive } from '../../live.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { words } from '../../words/words.ts';
-import { instantOf, type JobFilter, LIVE, localOf, OVER, WORDS, withState, withTyped } from './filters.ts';
+import { instantOf, type JobFilter, localOf, OVER, STATES, WORDS, withState, withTyped } from './filters.ts';
 import { dayText } from './times.ts';
 
 interface Bar {
@@ -79,7 +79,7 @@ function StateChip({ filter, set }: Bar) {
   const { state } = filter;
   const known: readonly (readonly [string, string])[] = [
     ['', words.jobs.notOver],
-    ...[...LIVE, ...OVER].map((one) => [one, words.states[one]] as const),
+    ...STATES.map((one) => [one, words.states[one]] as const),
     [OVER.join(','), words.jobs.over],
   ];
   const given = known.some(([one]) => one === state) ? [] : [[state, state] as const];

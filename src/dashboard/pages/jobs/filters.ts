@@ -4,6 +4,8 @@ import type { Route } from '../../router.ts';
 
 export const LIVE = ['scheduled', 'waiting', 'ready', 'running'] as const;
 export const OVER = ['done', 'cancelled', 'expired', 'dead'] as const;
+/** What can be chosen as a state. A job that failed and waits is in one of its own for whoever looks. */
+export const STATES = [...LIVE, 'retry', ...OVER] as const;
 
 /** As typed; empty: any. Instants are ISO 8601 with an offset. */
 export interface JobFilter {
@@ -70,13 +72,17 @@ export function withTyped(filter: JobFilter, typed: string): JobFilter {
   return { ...filter, ...changed };
 }
 
+/** What the API is asked for, which knows failures and no state of that name. */
+export const askedOf = (filter: JobFilter): JobFilter & { readonly failed?: 'true' } =>
+  filter.state === 'retry' ? { ...filter, state: 'scheduled,waiting', failed: 'true' } : filter;
+
 /** Jobs that are over have no due time, so a filter by it goes when they are asked for. */
 export const withState = (filter: JobFilter, state: string): JobFilter =>
   isLive({ state }) ? { ...filter, state } : { ...filter, state, dueFrom: '', dueTo: '' };
 
 /** Jobs that are over cannot be cancelled, moved or run. */
 export const isLive = ({ state }: Pick<JobFilter, 'state'>): boolean =>
-  state === '' || state.split(',').every((one) => LIVE.some((live) => live === one));
+  ['', 'retry'].includes(state) || state.split(',').every((one) => LIVE.some((live) => live === one));
 
 /** What a field of a form of the browser says (`2026-11-22T23:00`, a local time) as an instant with its offset. */
 export function instantOf(local: string): string {

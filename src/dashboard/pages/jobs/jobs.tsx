@@ -14,7 +14,7 @@ import { VERBS, type Verb } from './batches.ts';
 import { Picked } from './change.tsx';
 import { type Columns, ColumnsMenu, keptColumns } from './columns.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { filterFrom, isLive, isOneQueue, type JobFilter, OVER, whereOf, withState } from './filters.ts';
+import { askedOf, filterFrom, isLive, isOneQueue, type JobFilter, OVER, whereOf, withState } from './filters.ts';
 import { isLiveRow, JobTable, keyOf, type Row } from './list.tsx';
 import { Missed } from './missed.tsx';
 import { Strip } from './strip.tsx';
@@ -28,7 +28,7 @@ export function Jobs(route: Route) {
   const [unread, setUnread] = useState<readonly Schemas['UnreadQueue'][]>([]);
   const { idPrefix, id } = filter;
   const preview = columns.includes('data') ? 'data' : undefined;
-  const asked = { ...filter, idPrefix: id === '' ? idPrefix : '', preview, limit: LIMIT } as const;
+  const asked = { ...askedOf(filter), idPrefix: id === '' ? idPrefix : '', preview, limit: LIMIT } as const;
   const list = useList(calls.jobsFind, asked, {
     rowsOf(page) {
       setUnread(page.unread);
@@ -71,7 +71,12 @@ function Title({ filter, list }: { readonly filter: JobFilter; readonly list: Li
           {words.jobs.of} <code>{of.join(' ')}</code>
         </>
       )}{' '}
-      {words.jobs.are(filter.state === '' ? '' : filter.state.split(',').map(stateText).join(', '), rows.length)}{' '}
+      {filter.state === 'retry'
+        ? words.jobs.areRetried(rows.length)
+        : words.jobs.are(
+            filter.state === '' ? '' : filter.state.split(',').map(stateText).join(', '),
+            rows.length,
+          )}{' '}
       {filter.queue === '' ? (
         <span class="quiet">{words.jobs.inQueues(queues.size)}</span>
       ) : (

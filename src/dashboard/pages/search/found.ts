@@ -11,7 +11,7 @@ import { PLACES } from '../../places.ts';
 import { byTrouble, troubleOf } from '../../trouble.ts';
 import { words } from '../../words/words.ts';
 import { whereAt } from '../jobs/at.tsx';
-import { type JobFilter, LIVE, OVER, whereOf } from '../jobs/filters.ts';
+import { type JobFilter, OVER, STATES, whereOf } from '../jobs/filters.ts';
 import { stateOf } from '../jobs/list.tsx';
 import { isForgetful } from '../jobs/missed.tsx';
 import { dayText } from '../jobs/times.ts';
@@ -71,9 +71,7 @@ export function moments(typed: string, nowMs: number): readonly Group[] {
 function states(typed: string): readonly Hit[] {
   const text = typed.trim().toLowerCase();
   if (text.length < 3) return [];
-  const found = [...LIVE, ...OVER].filter(
-    (one) => words.states[one].toLowerCase().startsWith(text) || one.startsWith(text),
-  );
+  const found = STATES.filter((one) => words.states[one].toLowerCase().startsWith(text) || one.startsWith(text));
   return found.map((state) => ({
     href: hrefOf({ state }),
     icon: `s-${state}` as const,

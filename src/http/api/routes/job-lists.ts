@@ -42,7 +42,7 @@ const listJobs = verb({
   name: 'jobs.list',
   method: 'get',
   at: '/queues/{queue}/jobs',
-  summary: 'List jobs by state, tag, set, name, id and due time',
+  summary: 'List jobs by state, tag, set, name, id, failures and due time',
   doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag or a set by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `cursor`.',
   scope: 'read',
   queues: 'path',
@@ -125,7 +125,7 @@ const countJobs = verb({
   method: 'get',
   at: '/queues/{queue}/count',
   summary: 'Count the jobs that are not over, all or by a filter',
-  doc: 'By state and due time they are counted at one moment. By tag, set, name or id jobs are looked through, a bounded number in one request: with a `cursor` in the answer, ask again with it and add.',
+  doc: 'By state and due time they are counted at one moment. By tag, set, name, id or failures jobs are looked through, a bounded number in one request: with a `cursor` in the answer, ask again with it and add.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -141,7 +141,8 @@ const countJobs = verb({
     const to = backend.queueOf(queue);
     const states = statesIn(state, LIVE_STATES);
     const filter = filterOf(fields);
-    const isIndexed = [fields.tag, fields.set, fields.name, fields.idPrefix].every((one) => one === undefined);
+    const { tag, set, name, idPrefix, failed } = fields;
+    const isIndexed = [tag, set, name, idPrefix, failed].every((one) => one === undefined);
     if (isIndexed) {
       const all = await backend.client.count(to, { ...filter, state: states });
       return { status: 200, body: { queue, ...all, scanned: all.count } };

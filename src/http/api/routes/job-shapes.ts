@@ -8,7 +8,7 @@ import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import { JITTERS } from '../../../kernel/spread.ts';
-import { duration, instant, signedDuration, strict, textOf, whole } from '../schemas.ts';
+import { duration, instant, maybeText, signedDuration, strict, textOf, whole } from '../schemas.ts';
 
 // The options of a job as fields of a body: one for each row of the library's table, so that an option is written once.
 // The schema says of which form a value is; whether it is in its range, and goes with the others, the library judges.
@@ -143,8 +143,11 @@ const text = (doc: string, example: string) =>
 /** Of a search through several queues. */
 export const idField = text('The job of this id in each queue, also one that is over.', 'welcome:42');
 
-/** All but the state. */
-export const filterFields = {
+const FAILED =
+  '`true`: jobs of which a run has failed or crashed; those that wait are tried again. `false`: the others.';
+
+/** All but the state, and failures, which are a text in a query. */
+const plainFields = {
   tag: text('Jobs that have this tag.', 'user:42'),
   set: text('The members of this set of the queue.', 'import-7'),
   name: text('Jobs of this name.', 'welcome'),
@@ -154,6 +157,9 @@ export const filterFields = {
     .openapi({ description: 'Due at this instant or later.', example: '2026-03-01T00:00:00Z' }),
   dueTo: instant.optional().openapi({ description: 'Due before this instant.', example: '2036-03-01T00:00:00Z' }),
 };
+
+/** In a query: all but the state. */
+export const filterFields = { ...plainFields, failed: maybeText.openapi({ description: FAILED, example: 'true' }) };
 
 const filterState = z.enum(LIVE_STATES, { error: LIVE_STATES.join(', ') });
 
@@ -167,7 +173,8 @@ export const filterShape = strict({
     .openapi({
       description: 'Jobs in this state, or in one of these. Default: every state in which the change can be made.',
     }),
-  ...filterFields,
+  ...plainFields,
+  failed: z.boolean({ error: 'true, false' }).optional().openapi({ description: FAILED, example: true }),
 }).openapi('JobFilter', { description: 'Jobs for which all of it holds. At least one field is needed.' });
 
 interface Fields {
@@ -176,6 +183,7 @@ interface Fields {
   readonly set?: string | undefined;
   readonly name?: string | undefined;
   readonly idPrefix?: string | undefined;
+  readonly failed?: boolean | undefined;
   readonly dueFrom?: string | undefined;
   readonly dueTo?: string | undefined;
 }
