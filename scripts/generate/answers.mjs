@@ -9,9 +9,12 @@ import { root } from '../steps.mjs';
 const ANSWERS = join(root, 'src', 'http', 'api', 'answers.ts');
 
 /** Numbers are whole and not below 0, but for times, and these. */
-const REAL = new Set(['fraction', 'perSecond', 'epoch', 'factor']);
+const REAL = new Set(['fraction', 'perSecond', 'epoch', 'factor', 'burn']);
 /** Of these numbers a list of counters is made by name. */
 const REAL_OWNERS = new Set(['Rates']);
+/** Of a promise these are shares, and what is left may be below 0. */
+const REAL_OF_PROMISE = new Set(['of', 'share', 'budget', 'left']);
+const PROMISES = new Set(['QueueSlo', 'SloDay']);
 /** Times that are an instant; all others are how long something takes. */
 const INSTANT =
   /^(at|now|due|askedDue|nextLife|started|over|since|until|was|next|nextTurn|start|first|last|made|reached|expires|waitingThrough|through|upTo)Ms$/;
@@ -226,6 +229,7 @@ const keyOf = (members) =>
 function numberOf({ name, owner = '' }) {
   if (INSTANT.test(name))
     return { type: 'number', description: 'Milliseconds since 1970 in UTC.', example: INSTANT_EXAMPLE };
-  if (name.endsWith('Ms') || REAL.has(name) || REAL_OWNERS.has(owner)) return { type: 'number' };
+  const isOfPromise = PROMISES.has(owner) && REAL_OF_PROMISE.has(name);
+  if (name.endsWith('Ms') || REAL.has(name) || REAL_OWNERS.has(owner) || isOfPromise) return { type: 'number' };
   return { type: 'integer', minimum: 0 };
 }

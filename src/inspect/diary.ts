@@ -4,6 +4,7 @@
  */
 import { type Namespaced, refsOfQueue } from '../client/queues/refs.ts';
 import { type DiaryEntry, type DiaryInterval, intervalsOf } from '../job/diary.ts';
+import { span } from '../kernel/humanize.ts';
 import { diaryEntries, pauseNow } from '../redis/diary.ts';
 
 /** Of how many partitions it is told. */
@@ -100,3 +101,43 @@ function spans(all: readonly DiaryInterval[]): readonly QueueDiaryInterval[] {
   }
   return found;
 }
+
+/** For how long something held a queue as a whole, within the time that was asked about. */
+export interface HeldTime {
+  readonly what: DiaryInterval['what'];
+  readonly ms: number;
+  readonly by: string | undefined;
+  readonly why: string | undefined;
+}
+
+/** Shorter times held nothing. */
+const HELD_MIN_MS = 1000;
+
+/** What held a queue longest within a time; undefined: nothing is told. */
+export function heldLongest(
+  intervals: readonly QueueDiaryInterval[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): HeldTime | undefined {
+  const lengthOf = (one: QueueDiaryInterval) =>
+    Math.min(one.toMs ?? toMs, toMs) - Math.max(one.fromMs ?? one.toMs ?? toMs, fromMs);
+  const longest = intervals
+    .filter(({ group }) => group === undefined)
+    .reduce<QueueDiaryInterval | undefined>(
+      (most, one) => (most && lengthOf(most) >= lengthOf(one) ? most : one),
+      undefined,
+    );
+  if (longest === undefined || lengthOf(longest) < HELD_MIN_MS) return undefined;
+  const { what, by, why } = longest;
+  return { what, ms: lengthOf(longest), by: what === 'leaderless' ? undefined : by, why };
+}
+
+const HELD: Readonly<Record<DiaryInterval['what'], string>> = {
+  paused: 'it was paused',
+  closed: 'it was closed',
+  leaderless: 'nobody led it',
+  unserved: 'no worker served it',
+};
+
+/** @example heldText(held) // it was paused for 2 h by ada (it moves) */
+export const heldText = ({ what, ms, by, why }: HeldTime): string =>
+  `${HELD[what]} for ${span(ms)}${by === undefined ? '' : ` by ${by}`}${why ? ` (${why})` : ''}`;

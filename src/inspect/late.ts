@@ -11,7 +11,7 @@ import { DuestreamError } from '../kernel/errors.ts';
 import { counted, percent, span } from '../kernel/humanize.ts';
 import { minutesBetween } from '../redis/read/history.ts';
 import { type GroupWait, queueCauses } from './causes.ts';
-import { type QueueDiary, type QueueDiaryInterval, queueDiary } from './diary.ts';
+import { heldLongest, heldText, type QueueDiary, queueDiary } from './diary.ts';
 
 /** For how long starts waited together for one cause. */
 export interface LateCause {
@@ -141,8 +141,8 @@ type Facts = Omit<QueueLate, 'verdict'>;
 
 function verdictOf(facts: Facts): string {
   const { queue, starts, late, p99Ms, maxMs, known, causes } = facts;
-  const held = heldText(facts);
-  const also = held === undefined ? '' : `; ${held}`;
+  const held = heldLongest(facts.diary.intervals, facts);
+  const also = held === undefined ? '' : `; ${heldText(held)}`;
   if (starts === 0) {
     // Jobs may have started in minutes that are not told.
     return `no start of ${queue} is told in this time${known === 0 ? ': no leader has kept minutes' : ''}${also}.`;
@@ -156,27 +156,4 @@ function verdictOf(facts: Facts): string {
   const why = first ? `; ${percent(first.share)} of the lateness: ${first.text}` : '';
   const one = late === 1 ? 'was' : 'were';
   return `${queue} was late: ${late} of ${counted(starts, 'start')} ${one} late by a second or more${most}${why}${also}.`;
-}
-
-const HELD: Readonly<Record<QueueDiaryInterval['what'], string>> = {
-  paused: 'it was paused',
-  closed: 'it was closed',
-  leaderless: 'nobody led it',
-  unserved: 'no worker served it',
-};
-
-/** The longest time of the diary that lies in the time, of the queue as a whole. */
-function heldText({ diary, fromMs, toMs }: Facts): string | undefined {
-  const lengthOf = (one: QueueDiaryInterval) =>
-    Math.min(one.toMs ?? toMs, toMs) - Math.max(one.fromMs ?? one.toMs ?? toMs, fromMs);
-  const longest = diary.intervals
-    .filter(({ group }) => group === undefined)
-    .reduce<QueueDiaryInterval | undefined>(
-      (most, one) => (most && lengthOf(most) >= lengthOf(one) ? most : one),
-      undefined,
-    );
-  if (longest === undefined || lengthOf(longest) < LATE_MS) return undefined;
-  const by = longest.by === undefined || longest.what === 'leaderless' ? '' : ` by ${longest.by}`;
-  const why = longest.why ? ` (${longest.why})` : '';
-  return `${HELD[longest.what]} for ${span(lengthOf(longest))}${by}${why}`;
 }

@@ -1,8 +1,9 @@
 /** Whether a queue keeps what it promises about lateness: over the last while that was promised, or in a month. For every window. */
 import { layoutOfQueue, type Namespaced } from '../client/queues/refs.ts';
-import { HOUR_MS } from '../job/happened.ts';
+import { type Cause, causeWords } from '../job/account.ts';
+import { DAY_MS, HOUR_MS } from '../job/happened.ts';
 import { MINUTE_MS } from '../job/minutes.ts';
-import { type Alert, alertOf, budgetOf, burnOf, type Promised, type Recent, type Terms } from '../job/promise.ts';
+import { type Alert, alertOf, budgetOf, burnOf, promisedSum, type Recent, type Terms } from '../job/promise.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
@@ -11,8 +12,16 @@ import { timeAt } from '../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
 import { lateSince, notedOf } from '../redis/read/minutes.ts';
-import { promisedIn, promisedSince, recentOf, standingIn } from '../redis/read/promised.ts';
+import {
+  type PromisedDay,
+  promisedDaysIn,
+  promisedDaysSince,
+  promisedSince,
+  recentOf,
+  standingIn,
+} from '../redis/read/promised.ts';
 import { partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import { type HeldTime, heldLongest, queueDiary } from './diary.ts';
 
 /** What a queue promises about lateness, and whether it keeps it. */
 export interface Slo {
@@ -46,6 +55,35 @@ export interface Slo {
   readonly burn: number | null;
   /** The alert that rings by `deploy/alerts.yaml`: `page` or `ticket`. */
   readonly alert: Alert | null;
+  /** The days that spent most of the budget, five at the most, the one with most jobs first. */
+  readonly worst: readonly SloDay[];
+}
+
+/** What a day spent of a budget. */
+export interface SloDay {
+  /** When the day of UTC began. */
+  readonly atMs: number;
+  /** Starts that were late, dead letters of jobs that were too late to start, and jobs that expired without a start. */
+  readonly jobs: number;
+  /** Which share of the whole budget that is: above 1 the day alone was more than the budget. */
+  readonly share: number;
+  /** Late starts by the cause that held each longest, the most first. Workers have told them: empty where none has. */
+  readonly causes: readonly SloCause[];
+  /** What held the queue longest that day, as its diary tells it; null: nothing is told. */
+  readonly held: SloHeld | null;
+}
+
+/** Why nothing could start, and for how long. */
+export interface SloHeld extends Pick<HeldTime, 'what' | 'ms'> {
+  readonly by?: string | undefined;
+}
+
+export interface SloCause {
+  readonly cause: Cause;
+  /** In words. */
+  readonly text: string;
+  /** Late starts. */
+  readonly jobs: number;
 }
 
 /** The same with the name of its queue. */
@@ -96,11 +134,8 @@ export async function slos(
 
 const nowOf = async (redis: Redis, key: string): Promise<number> => Math.floor(await timeAt(memberOf(redis, key)));
 
-async function sloIn(
-  { redis, namespace }: Namespaced,
-  layout: QueueLayout,
-  month?: string,
-): Promise<QueueSlo | undefined> {
+async function sloIn(place: Namespaced, layout: QueueLayout, month?: string): Promise<QueueSlo | undefined> {
+  const { redis, namespace } = place;
   const { queue } = layout;
   const refs = partitionsOf(namespace, layout);
   const [ref] = refs;
@@ -108,12 +143,14 @@ async function sloIn(
   const nowMs = await nowOf(redis, ref.keys.meta);
   const span = month === undefined ? undefined : monthOf(month);
   if (span && span.toMs <= nowMs) {
-    const promised = await promisedIn(redis, ref, span);
-    return promised && { queue, ...answerOf(promised, { ...span, standing: 0 }) };
+    const days = await promisedDaysIn(redis, ref, span);
+    const [first] = days;
+    if (!first) return undefined;
+    return withDiary(place, { queue, ...answerOf(first.promised, { days, ...span, standing: 0 }) });
   }
   const promise = await termsOf(redis, ref, nowMs);
   if (!promise || (span && span.fromMs > nowMs)) return undefined;
-  return { queue, ...(await runningSlo(redis, refs, { promise, nowMs, ...span })) };
+  return withDiary(place, { queue, ...(await runningSlo(redis, refs, { promise, nowMs, ...span })) });
 }
 
 /** What is promised now. A promise that no leader has noted yet begins now. */
@@ -141,23 +178,32 @@ async function runningSlo(
     (sum, one) => sum + one,
     0,
   );
-  const promised = await promisedSince(redis, refs, { promise, fromMs, nowMs });
+  const days = await promisedDaysSince(redis, refs, { promise, fromMs, nowMs });
   const recent = await recentOf(redis, refs, { promise, nowMs });
-  return answerOf(promised, { fromMs, toMs: nowMs, standing, recent });
+  return answerOf(promise, { days, fromMs, toMs: nowMs, standing, recent });
 }
 
 function answerOf(
-  promised: Promised,
+  terms: Terms,
   {
+    days,
     standing,
     recent,
     fromMs,
     toMs,
-  }: { readonly standing: number; readonly recent?: readonly Recent[]; readonly fromMs: number; readonly toMs: number },
+  }: {
+    readonly days: readonly PromisedDay[];
+    readonly standing: number;
+    readonly recent?: readonly Recent[];
+    readonly fromMs: number;
+    readonly toMs: number;
+  },
 ): Slo {
-  const { withinMs, of, overMs, late, expired } = promised;
-  const { jobs, budget, spent, isKept } = budgetOf(of, promised, standing);
-  const sinceMs = promised.since * MINUTE_MS;
+  const { withinMs, of, overMs } = terms;
+  const counted = promisedSum(days.map(({ promised }) => promised)) ?? { kept: 0, late: 0, expired: 0 };
+  const { late, expired } = counted;
+  const { jobs, budget, spent, isKept } = budgetOf(of, counted, standing);
+  const sinceMs = terms.since * MINUTE_MS;
   const inHour = recent?.find(({ forMs }) => forMs === HOUR_MS)?.late ?? 0;
   return {
     ...{ withinMs, of, overMs, sinceMs },
@@ -169,7 +215,40 @@ function answerOf(
     left: Math.round((budget - spent) * 1000) / 1000,
     burn: recent ? burnOf({ budget, overMs, standing }, inHour) : null,
     alert: (recent && alertOf({ budget, overMs, standing }, recent)) ?? null,
+    worst: worstOf(days, budget),
   };
+}
+
+const WORST_MAX = 5;
+
+function worstOf(days: readonly PromisedDay[], budget: number): readonly SloDay[] {
+  return days
+    .map(({ day, promised: { late, expired }, lateBy }) => ({
+      atMs: day * DAY_MS,
+      jobs: late + expired,
+      share: (late + expired) / budget,
+      causes: [...lateBy]
+        .map(([cause, jobs]) => ({ cause, text: causeWords(cause), jobs }))
+        .sort((one, other) => other.jobs - one.jobs),
+      held: null,
+    }))
+    .filter(({ jobs }) => jobs > 0)
+    .sort((one, other) => other.jobs - one.jobs || other.atMs - one.atMs)
+    .slice(0, WORST_MAX);
+}
+
+/** The same with what held the queue on its worst days. */
+async function withDiary(place: Namespaced, slo: QueueSlo): Promise<QueueSlo> {
+  const { queue, worst, toMs } = slo;
+  if (worst.length === 0) return slo;
+  const begins = worst.map(({ atMs }) => atMs);
+  const range = { fromMs: Math.min(...begins), toMs: Math.min(Math.max(...begins) + DAY_MS, toMs) };
+  const { intervals } = await queueDiary(place, queue, range);
+  const heldOn = (fromMs: number): SloHeld | null => {
+    const held = heldLongest(intervals, { fromMs, toMs: Math.min(fromMs + DAY_MS, toMs) });
+    return held ? { what: held.what, ms: held.ms, by: held.by } : null;
+  };
+  return { ...slo, worst: worst.map((day) => ({ ...day, held: heldOn(day.atMs) })) };
 }
 
 /** What a scrape tells of the queue, by who leads its first partition. */

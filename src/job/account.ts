@@ -345,6 +345,33 @@ export function readAccount(text: unknown): StartAccount | undefined {
   return { dueMs, startedMs, lateMs: Math.max(0, startedMs - dueMs), parts };
 }
 
+// What was summed of many accounts as a text: of each cause its letter and a whole number.
+
+export const sumsText = (sums: ReadonlyMap<Cause, number>): string =>
+  [...sums].map(([cause, sum]) => `${letterOf(cause)}${Math.round(sum)}`).join('');
+
+/** A letter of a later version is passed over. */
+export function readSums(text: string): Map<Cause, number> {
+  const sums = new Map<Cause, number>();
+  for (const [, letter = '', sum] of text.matchAll(/([A-Z])(\d+)/g)) {
+    const cause = causeOfLetter(letter);
+    if (cause !== undefined) sums.set(cause, (sums.get(cause) ?? 0) + Number(sum));
+  }
+  return sums;
+}
+
+/** Of several sums. */
+export function sumsTogether(all: readonly (ReadonlyMap<Cause, number> | undefined)[]): Map<Cause, number> {
+  const together = new Map<Cause, number>();
+  for (const sums of all) for (const [cause, sum] of sums ?? []) together.set(cause, (together.get(cause) ?? 0) + sum);
+  return together;
+}
+
+/** What held a start longest; undefined: it was on time. */
+export const mainCause = ({ parts }: Pick<StartAccount, 'parts'>): Cause | undefined =>
+  sumsOf(parts).reduce<AccountPart | undefined>((most, one) => (most && most.ms >= one.ms ? most : one), undefined)
+    ?.cause;
+
 // An account in words.
 
 /** @example accountWords(account) // '41.2 s late: about 38.0 s its group was full, 0.1 s promotion; and 2 ms until its handler' */

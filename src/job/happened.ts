@@ -2,6 +2,7 @@
  * What happened in some time, told from states: minutes from the states of partitions, hours from minutes, days from hours. All
  * of it can be told again, with the same result, for as long as the states are there.
  */
+import { type Cause, sumsTogether } from './account.ts';
 import {
   type Buckets,
   between,
@@ -34,6 +35,8 @@ export interface Happened {
   readonly spreads: Readonly<Record<Spread, Times>>;
   /** Of the promise of that time; undefined: nothing was promised, or no job counts. */
   readonly promised?: Promised | undefined;
+  /** Starts that were later than promised, by the cause that held each longest, as far as workers have told it. */
+  readonly lateBy?: ReadonlyMap<Cause, number> | undefined;
 }
 
 /** The states of a partition that were read, and when its leader has looked last. */
@@ -94,7 +97,13 @@ export function together(some: readonly (Happened | undefined)[]): Happened {
     ),
     spreads: spreadsOf((name) => timesSum(all.map(({ spreads }) => spreads[name]))),
     promised: promisedSum(all.map(({ promised }) => promised)),
+    lateBy: lateTogether(all),
   };
+}
+
+function lateTogether(all: readonly Happened[]): Happened['lateBy'] {
+  const sums = sumsTogether(all.map(({ lateBy }) => lateBy));
+  return sums.size === 0 ? undefined : sums;
 }
 
 /**
@@ -128,12 +137,13 @@ export const isEmpty = ({ counters, spreads }: Happened): boolean =>
 // An hour or a day in a line: its number since 1970, 1 where leaders have looked all the time, and what happened as a state has it. Where
 // every time was counted by octaves, the bounds that version 0.2 knows are told from these.
 
-export const lineOf = (at: number, { isKnown, counters, spreads, promised }: Happened): string =>
+export const lineOf = (at: number, { isKnown, counters, spreads, promised, lateBy }: Happened): string =>
   `${at} ${isKnown ? 1 : 0} ${stateText({
     counters,
     ...spreadsOf((name) => (isFine(spreads[name]) ? noBuckets() : spreads[name].buckets)),
     fine: spreadsOf((name) => spreads[name].fine),
     promised,
+    lateBy,
   })}`;
 
 const isFine = ({ buckets, fine }: Times): boolean => countIn(buckets) === countIn([...fine.counts.values()]);
@@ -148,6 +158,6 @@ export function readLine(line: string): { readonly at: number; readonly happened
     const buckets = countIn(state[name]) === 0 ? bucketsIn(counts) : state[name];
     return { buckets, fine: { counts, maxMs } };
   });
-  const { minute: at, since, counters, promised } = state;
-  return { at, happened: { isKnown: since === 1, counters, spreads, promised } };
+  const { minute: at, since, counters, promised, lateBy } = state;
+  return { at, happened: { isKnown: since === 1, counters, spreads, promised, lateBy } };
 }

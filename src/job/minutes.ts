@@ -16,8 +16,12 @@
  *
  * Where it is missing, or has fewer times, because 0.2.0 has counted or a leader has just begun, the bounds that all versions
  * know have the rest.
+ *
+ * Behind the counters stand those of a promise (`promise.ts`), and in hours and days, behind both, what held starts that were later than
+ * promised: letters of causes and how many starts, `P12Z3`.
  */
 
+import { type Cause, readSums, sumsText } from './account.ts';
 import { OCTAVES, octaveFromMs, octaveOf, octaveWidthMs } from './octaves.ts';
 import { PROMISED_NUMBERS, type Promised, promisedNumbers, readPromised } from './promise.ts';
 
@@ -96,6 +100,8 @@ export interface MinuteState extends Readonly<Record<Spread, Buckets>> {
   readonly fine?: Readonly<Record<Spread, Fine>>;
   /** Where lateness is promised, of the first partition: since the promise began. */
   readonly promised?: Promised | undefined;
+  /** Of an hour or a day: starts that were later than promised, by the cause that held each longest. */
+  readonly lateBy?: ReadonlyMap<Cause, number> | undefined;
 }
 
 /** A state and when it was. */
@@ -105,19 +111,25 @@ export interface MinuteMark {
 }
 
 /** What a promise has stands behind the counters that 0.2.0 reads. */
-export const stateText = ({ counters, fine, promised, ...spreads }: MinuteState): string =>
+export const stateText = ({ counters, fine, promised, lateBy, ...spreads }: MinuteState): string =>
   [
-    listText([...counters, ...(promised ? promisedNumbers(promised) : [])]),
+    behind(listText([...counters, ...(promised ? promisedNumbers(promised) : [])]), {
+      size: COUNTED,
+      text: sumsText(lateBy ?? new Map()),
+    }),
     ...SPREADS.map((name) => timesText(spreads[name], fine?.[name])),
   ].join(' ');
 
-/** The fine part stands behind all that older versions read. */
-function timesText(buckets: Buckets, fine: Fine = NO_FINE): string {
-  const text = listText(buckets);
-  if (fine.counts.size === 0) return text;
-  const missing = BOUNDS_MS.length + 1 - text.split(',').length;
-  return `${text}${','.repeat(missing + 1)}${fineText(fine)}`;
+/** Numbers behind which there may be a text. */
+const COUNTED = MINUTE_COUNTERS.length + PROMISED_NUMBERS;
+
+/** A text behind all that older versions read of a list. */
+function behind(list: string, { size, text }: { readonly size: number; readonly text: string }): string {
+  return text === '' ? list : `${list}${','.repeat(size - list.split(',').length + 1)}${text}`;
 }
+
+const timesText = (buckets: Buckets, fine: Fine = NO_FINE): string =>
+  behind(listText(buckets), { size: BOUNDS_MS.length + 1, text: fine.counts.size === 0 ? '' : fineText(fine) });
 
 function fineText({ counts, maxMs }: Fine): string {
   const parts = [...counts].sort(([one], [other]) => one - other);
@@ -149,11 +161,13 @@ export function readState(text: string | null | undefined): (MinuteMark & Minute
   if (!mark || lists.length !== 1 + SPREADS.length) return undefined;
   const [counters = '', promotion = '', start = '', run = ''] = lists;
   const size = BOUNDS_MS.length + 1;
-  const numbers = listOf(counters, MINUTE_COUNTERS.length + PROMISED_NUMBERS);
+  const numbers = listOf(counters, COUNTED);
   const promised = readPromised(numbers.slice(MINUTE_COUNTERS.length));
+  const lateBy = readSums(counters.split(',')[COUNTED] ?? '');
   return {
     ...mark,
     ...(promised && { promised }),
+    ...(lateBy.size > 0 && { lateBy }),
     counters: numbers.slice(0, MINUTE_COUNTERS.length),
     promotion: listOf(promotion, size),
     start: listOf(start, size),

@@ -202,7 +202,7 @@ export const partitionTable = {
   causes: {
     type: 'stream',
     ttl: CAUSES_MS,
-    doc: 'of the first partition: `{m, s, l, p, g}`, what a worker has summed of the accounts of the starts of a minute: how many, and why they were late. Only where `http.minutes` says so',
+    doc: 'of the first partition: `{m, s, l, p, g, b}`, what a worker has summed of the accounts of the starts of a minute: how many, why they were late, and what held those that were later than promised. Only where `http.minutes` says so',
     bound: 'one entry a minute for each worker that starts jobs, of 25 hours: who adds one takes older ones away',
   },
   looks: {

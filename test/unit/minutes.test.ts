@@ -238,6 +238,17 @@ describe('what a promise has counted', () => {
     expect(text.split(' ').slice(2)).toHaveLength(4);
   });
 
+  test.each([[promised], [undefined]])('what held late starts stands behind it, and behind none: %j', (told) => {
+    const lateBy = new Map([['no-worker', 3] as const, ['rate', 120] as const]);
+    const text = `${markText({ minute: 5, since: 4 })} ${stateText({ ...state, promised: told, lateBy })}`;
+    const fine = { promotion: NO_FINE, start: NO_FINE, run: NO_FINE };
+    expect(readState(text)).toEqual({ minute: 5, since: 4, ...state, ...(told && { promised: told }), lateBy, fine });
+    expect(text.split(' ').slice(2)).toHaveLength(4);
+    // A letter of a later version, and none at all.
+    expect(readState(text.replace('A3', 'A3J9'))?.lateBy).toEqual(lateBy);
+    expect(readState(text.replace('A3R120', '§'))?.lateBy).toBeUndefined();
+  });
+
   test('is added under the promise that began last', () => {
     const before = { ...promised, since: 5, kept: 7 };
     expect(promisedSum([before, promised, undefined, promised])).toEqual({

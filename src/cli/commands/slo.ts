@@ -1,6 +1,7 @@
 /** `slo`: whether queues keep what they promise about lateness, over the last while that was promised, or in a month. */
 import type { Command } from 'commander';
-import { type QueueSlo, sloOf, slos } from '../../inspect/slo.ts';
+import { heldText } from '../../inspect/diary.ts';
+import { type QueueSlo, type SloDay, sloOf, slos } from '../../inspect/slo.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { counted } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from '../session.ts';
@@ -49,7 +50,7 @@ async function runAll(session: Session, { month }: Flags): Promise<Exit> {
 const HEAD = ['queue', 'promise', 'kept', 'in time', 'may still be late'];
 
 function linesOf(paint: Paint, of: QueueSlo): readonly string[] {
-  const { late, expired, standing, burn, alert, sinceMs, fromMs, toMs, budget } = of;
+  const { late, expired, standing, burn, alert, sinceMs, fromMs, toMs, budget, worst } = of;
   const stands = burn === null ? '' : `, ${standing} stand now`;
   return [
     ...fields([
@@ -64,7 +65,19 @@ function linesOf(paint: Paint, of: QueueSlo): readonly string[] {
       ['pace', burn === null ? undefined : `in the last hour ${burn} times what the budget stands for`],
       ['alert', alert === null ? undefined : `${alert}: the budget is used too fast`],
     ]),
+    ...(worst.length === 0 ? [] : ['', ...table(paint, WORST_HEAD, worst.map(worstRow))]),
   ];
+}
+
+const WORST_HEAD = ['worst days', 'late', 'of the budget', 'held longest by'];
+/** So many causes of a day are named. */
+const CAUSES_SHOWN = 3;
+
+function worstRow({ atMs, jobs, share, causes, held }: SloDay): readonly (string | number)[] {
+  const told = causes.slice(0, CAUSES_SHOWN).map((one) => `${one.jobs} ${one.text}`);
+  const date = new Date(atMs).toISOString().slice(0, 10);
+  const also = held === null ? '' : `; ${heldText({ ...held, by: held.by, why: undefined })}`;
+  return [date, jobs, `${Math.round(share * 100)} %`, `${told.join(', ') || 'no worker has told'}${also}`];
 }
 
 const promiseText = ({ of, withinMs, overMs }: QueueSlo): string =>

@@ -1644,6 +1644,14 @@ export const de: Words = {
     lateDays: (queue: string, days: number) =>
       `${queue}: ${days === 1 ? '1 Tag' : `${days} Tage`} mit verspäteten Jobs`,
     legend: ['99 % der Jobs eines Tages pünktlich', 'später', 'mehr als zehnmal so spät'],
+    worst: {
+      title: 'Was die Budgets verbraucht hat',
+      text: 'Die schlechtesten Tage (in UTC), und was jeden verspäteten Start am längsten hielt.',
+      columns: { day: 'Tag', queue: 'Queue', late: 'Verspätet', share: 'Vom Budget', causes: 'Am längsten gehalten von' },
+      untold: 'kein Worker hat es gesagt',
+      what: { paused: 'angehalten', closed: 'geschlossen', leaderless: 'kein Leader', unserved: 'kein Worker' },
+      held: (what, length) => `${length} lang ${what}`,
+    },
   },
   simulate: {
     choose: 'Was würde eine andere Grenze bewirken?',

@@ -1601,6 +1601,14 @@ export const en = {
     overspent: 'overspent',
     lateDays: (queue: string, days: number) => `${queue}: ${days === 1 ? '1 day' : `${days} days`} with late starts`,
     legend: ['99 % of the starts of a day in time', 'later', 'more than ten times as late'],
+    worst: {
+      title: 'What spent the budgets',
+      text: 'The worst days (of UTC), and what held each late start longest.',
+      columns: { day: 'Day', queue: 'Queue', late: 'Late', share: 'Of the budget', causes: 'Held longest by' },
+      untold: 'no worker has told it',
+      what: { paused: 'paused', closed: 'closed', leaderless: 'no leader', unserved: 'no worker' },
+      held: (what: string, length: string) => `${what} for ${length}`,
+    },
   },
   simulate: {
     choose: 'What would another limit do?',

@@ -3,12 +3,14 @@
  * a minute, so that no job costs a command. It holds sums, and who reads adds them:
  *
  *     m <minute> s <starts> l <starts that were late by a second or more> p <letter of a cause><ms>… g <group>=<ms> …
+ *     b <letter of a cause><starts>…
  *
  * `minute` is the number of minutes since 1970 in which the jobs were started, by the clock of Redis. `g` has the groups whose jobs
- * waited longest, of jobs that were late by a second or more: ten at the most of each worker. Entries go after a day; so does the
- * key, where nobody adds any.
+ * waited longest, of jobs that were late by a second or more: ten at the most of each worker. `b` has the starts that were later
+ * than promised, each by the cause that held it longest; it is there only where lateness is promised. Entries go after a day; so
+ * does the key, where nobody adds any.
  */
-import { type Cause, causeOfLetter, letterOf } from '../../job/account.ts';
+import { type Cause, readSums, sumsText, sumsTogether } from '../../job/account.ts';
 import { MINUTE_MS } from '../../job/minutes.ts';
 import type { Redis } from '../connection/connect.ts';
 import { CAUSES_MS, type PartitionRef } from '../keys.ts';
@@ -24,6 +26,8 @@ export interface CauseSums {
   readonly ms: ReadonlyMap<Cause, number>;
   /** How long jobs of a group waited together, of jobs that were late by a second or more. */
   readonly groups: ReadonlyMap<string, number>;
+  /** Starts that were later than promised, by the cause that held each longest. */
+  readonly lateBy: ReadonlyMap<Cause, number>;
 }
 
 /** So many groups are told of a minute, those whose jobs waited longest. */
@@ -37,12 +41,12 @@ export async function addCauses(
   { keys }: PartitionRef,
   { minute, sums, nowMs }: { readonly minute: number; readonly sums: CauseSums; readonly nowMs: number },
 ): Promise<void> {
-  const parts = [...sums.ms].map(([cause, ms]) => `${letterOf(cause)}${Math.round(ms)}`).join('');
   const groups = longest(sums.groups, GROUPS_TOLD).map(([group, ms]) => `${group}=${Math.round(ms)}`);
   await Promise.all([
     redis.xadd(
       keys.causes,
-      ...(['*', 'm', minute, 's', sums.starts, 'l', sums.late, 'p', parts, 'g', groups.join(' ')] as const),
+      ...(['*', 'm', minute, 's', sums.starts, 'l', sums.late, 'p', sumsText(sums.ms), 'g', groups.join(' ')] as const),
+      ...(sums.lateBy.size === 0 ? [] : ['b', sumsText(sums.lateBy)]),
     ),
     redis.call('XTRIM', keys.causes, 'MINID', String(Math.floor(nowMs) - KEPT_MS)),
     redis.pexpire(keys.causes, CAUSES_MS),
@@ -77,7 +81,7 @@ export async function readCauses(
       const fields = fieldsOf(flat);
       const minute = Number(fields.get('m'));
       if (!(minute >= first && minute <= last)) continue;
-      const sum = sums.get(minute) ?? { starts: 0, late: 0, ms: new Map(), groups: new Map() };
+      const sum = sums.get(minute) ?? { starts: 0, late: 0, ms: new Map(), groups: new Map(), lateBy: new Map() };
       sums.set(minute, added(sum, fields));
     }
     if (page.length < PAGE) break;
@@ -88,18 +92,16 @@ export async function readCauses(
 interface Mutable extends CauseSums {
   starts: number;
   late: number;
-  readonly ms: Map<Cause, number>;
+  ms: ReadonlyMap<Cause, number>;
+  lateBy: ReadonlyMap<Cause, number>;
   readonly groups: Map<string, number>;
 }
 
-/** A letter of a later version is passed over. */
 function added(sum: Mutable, fields: ReadonlyMap<string, string>): Mutable {
   sum.starts += Number(fields.get('s')) || 0;
   sum.late += Number(fields.get('l')) || 0;
-  for (const [, letter = '', ms] of (fields.get('p') ?? '').matchAll(/([A-Z])(\d+)/g)) {
-    const cause = causeOfLetter(letter);
-    if (cause !== undefined) sum.ms.set(cause, (sum.ms.get(cause) ?? 0) + Number(ms));
-  }
+  sum.ms = sumsTogether([sum.ms, readSums(fields.get('p') ?? '')]);
+  sum.lateBy = sumsTogether([sum.lateBy, readSums(fields.get('b') ?? '')]);
   for (const [, group = '', ms] of (fields.get('g') ?? '').matchAll(/(\S+)=(\d+)/g)) {
     sum.groups.set(group, (sum.groups.get(group) ?? 0) + Number(ms));
   }

@@ -3,12 +3,17 @@
  * (in UTC) for 13 months. Both are rings: a field has the lines of a day (`job/happened.ts`), and another day takes its place. `at` of the hours is the
  * last hour that was made. Lines are packed, because those of one day are much alike. A line that is written again, by whomever, is the same one, so nothing is
  * counted twice. An hour in which nothing happened has no line. Both keys go by themselves when nobody has written for as long as they tell of.
+ *
+ * What held late starts is told by workers up to some minutes after they were made (`causes.ts`), when their hour has its line already: so the line of the
+ * hour before gets what came since.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { sumsTogether } from '../../job/account.ts';
 import {
   DAY_HOURS,
   type Happened,
   HOUR_MINUTES,
+  HOUR_MS,
   isEmpty,
   lineOf,
   minutesOf,
@@ -19,6 +24,7 @@ import {
 import { MINUTES_MAX } from '../../job/minutes.ts';
 import type { Redis } from '../connection/connect.ts';
 import { DAYS_TTL_MS, HOURS_TTL_MS, type PartitionRef } from '../keys.ts';
+import { readCauses } from './causes.ts';
 import { notedOf, readMinutes } from './minutes.ts';
 
 /** Hours of so many days are kept, */
@@ -65,11 +71,28 @@ export async function makeHours(
     const happened = togetherUnder(promise, own, (from + nth) * HOUR_MINUTES);
     return [from + nth, happened] as const;
   }).filter(([, happened]) => !isEmpty(happened));
-  for (const day of new Set(made.map(([hour]) => dayOf(hour)))) {
+  const late = promise ? await lateByHour(redis, ref, { from: from - 1, to }) : new Map<number, Happened['lateBy']>();
+  const days = new Set([...late.keys(), ...made.map(([hour]) => hour)].sort((one, other) => one - other).map(dayOf));
+  for (const day of days) {
     const hours = await readHours(redis, ref, { from: day * DAY_HOURS, to: (day + 1) * DAY_HOURS - 1 });
     for (const [hour, happened] of made) if (dayOf(hour) === day) hours.set(hour, happened);
-    await writeDay(redis, ref, { day, hours, at: Math.min(to, (day + 1) * DAY_HOURS - 1) });
+    for (const [hour, lateBy] of late) {
+      const happened = hours.get(hour);
+      if (happened) hours.set(hour, { ...happened, lateBy });
+    }
+    if (hours.size > 0) await writeDay(redis, ref, { day, hours, at: Math.min(to, (day + 1) * DAY_HOURS - 1) });
   }
+}
+
+/** What held starts that were later than promised, of the hours of which workers have told any. */
+async function lateByHour(redis: Redis, ref: PartitionRef, { from, to }: Span) {
+  const minutes = await readCauses(redis, ref, { fromMs: from * HOUR_MS, toMs: (to + 1) * HOUR_MS });
+  const byHour = new Map<number, NonNullable<Happened['lateBy']>>();
+  for (const [minute, { lateBy }] of minutes) {
+    const hour = Math.floor(minute / HOUR_MINUTES);
+    if (lateBy.size > 0) byHour.set(hour, sumsTogether([byHour.get(hour), lateBy]));
+  }
+  return byHour;
 }
 
 /** Writes a day and its hours. The day first: where the process dies in between, the same hours are made again. */

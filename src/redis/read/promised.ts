@@ -1,10 +1,12 @@
 /** Jobs of a promise of lateness (`job/promise.ts`): those that were counted, in hours, days and minutes, and those that stand now. */
-import { DAY_HOURS, DAY_MS, HOUR_MINUTES, HOUR_MS, togetherUnder } from '../../job/happened.ts';
+import { type Cause, sumsTogether } from '../../job/account.ts';
+import { DAY_HOURS, DAY_MS, type Happened, HOUR_MINUTES, HOUR_MS, togetherUnder } from '../../job/happened.ts';
 import { MINUTE_MS } from '../../job/minutes.ts';
 import { PACE_SPANS_MS, type Promised, promisedSum, type Recent, type Terms } from '../../job/promise.ts';
 import type { Redis } from '../connection/connect.ts';
 import { GROUP, type PartitionRef } from '../keys.ts';
 import { fieldsOf, list, type Reply, scoresOf, text } from '../scripts/scripts.ts';
+import { readCauses } from './causes.ts';
 import { lastHour, minutesBetween, readDays, readHours } from './history.ts';
 
 /** The minutes of so many hours are surely there. */
@@ -12,14 +14,64 @@ const MINUTES_HOURS = 22;
 
 const NONE = { kept: 0, late: 0, expired: 0 };
 
+/** What was promised in a day of UTC, and what held the starts that were late, as far as workers have told it. */
+export interface PromisedDay {
+  /** Since 1970. */
+  readonly day: number;
+  readonly promised: Promised;
+  readonly lateBy: ReadonlyMap<Cause, number>;
+}
+
+/** A promise, and from when on it is looked at until now. */
+interface Since {
+  readonly promise: Terms;
+  readonly fromMs: number;
+  readonly nowMs: number;
+}
+
 /** From the hour of an instant on until now, of this promise alone. */
-export async function promisedSince(
+export async function promisedSince(redis: Redis, refs: readonly PartitionRef[], since: Since): Promise<Promised> {
+  const { told } = await toldSince(redis, refs, since);
+  return promisedSum(told.map(({ happened }) => happened.promised)) ?? { ...since.promise, ...NONE };
+}
+
+/** The same by the day. */
+export async function promisedDaysSince(
   redis: Redis,
   refs: readonly PartitionRef[],
-  { promise, fromMs, nowMs }: { readonly promise: Terms; readonly fromMs: number; readonly nowMs: number },
-): Promise<Promised> {
+  since: Since,
+): Promise<readonly PromisedDay[]> {
   const [ref] = refs;
-  if (!ref) return { ...promise, ...NONE };
+  const { told, firstMinute } = await toldSince(redis, refs, since);
+  if (!ref || firstMinute === undefined) return [];
+  const span = { fromMs: firstMinute * MINUTE_MS, toMs: since.nowMs };
+  const recent = [...(await readCauses(redis, ref, span))].map(([minute, { lateBy }]) => ({
+    day: dayOfMinute(minute),
+    lateBy,
+  }));
+  const days = [...new Set(told.map(({ day }) => day))].sort((one, other) => one - other);
+  return days.flatMap((day) => {
+    const own = told.filter((one) => one.day === day);
+    const promised = promisedSum(own.map(({ happened }) => happened.promised));
+    const late = [...own.map(({ happened }) => happened), ...recent.filter((one) => one.day === day)];
+    return promised ? [{ day, promised, lateBy: sumsTogether(late.map(({ lateBy }) => lateBy)) }] : [];
+  });
+}
+
+/** What happened in a part of a day, under the promise that is asked about. */
+interface Told {
+  readonly day: number;
+  readonly happened: Happened;
+}
+
+/** @returns also the first minute of which no hour is made yet */
+async function toldSince(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  { promise, fromMs, nowMs }: Since,
+): Promise<{ readonly told: readonly Told[]; readonly firstMinute: number | undefined }> {
+  const [ref] = refs;
+  if (!ref) return { told: [], firstMinute: undefined };
   const hour = Math.floor(nowMs / HOUR_MS);
   const from = Math.max(Math.floor(fromMs / HOUR_MS), Math.floor(promise.since / HOUR_MINUTES));
   const fullDay = Math.ceil(from / DAY_HOURS);
@@ -27,28 +79,45 @@ export async function promisedSince(
   const made = Math.min((await lastHour(redis, ref)) ?? -1, hour - 1);
   // Hours in which nothing happened have no line, and those of a leader that is away are not made yet.
   const first = Math.max(made + 1, hour - MINUTES_HOURS, from) * HOUR_MINUTES;
+  const ends = Math.floor(nowMs / MINUTE_MS);
   const [hours, days, minutes] = await Promise.all([
     readHours(redis, ref, { from, to: Math.min(fullDay * DAY_HOURS, hour) - 1 }),
     fullDay > today ? new Map<number, never>() : readDays(redis, ref, { from: fullDay, to: today }),
-    minutesBetween(redis, refs, { first, ends: Math.floor(nowMs / MINUTE_MS) }),
+    minutesBetween(redis, refs, { first, ends }),
   ]);
-  const all = [...hours.values(), ...days.values(), togetherUnder(promise, minutes, first)];
-  return (
-    promisedSum(all.map(({ promised }) => promised).filter((one) => one?.since === promise.since)) ?? {
-      ...promise,
-      ...NONE,
-    }
-  );
+  const all = [
+    ...[...hours].map(([at, happened]) => ({ day: Math.floor(at / DAY_HOURS), happened })),
+    ...[...days].map(([day, happened]) => ({ day, happened })),
+    ...byDay(promise, minutes, first),
+  ];
+  return { told: all.filter(({ happened }) => happened.promised?.since === promise.since), firstMinute: first };
 }
 
-/** Of a month that is over, or of its days so far: of the promise that began last. Undefined: nothing was promised. */
-export async function promisedIn(
+const DAY_MINUTES = DAY_HOURS * HOUR_MINUTES;
+const dayOfMinute = (minute: number): number => Math.floor(minute / DAY_MINUTES);
+
+/** Minutes of which no hour is made yet: they may lie on both sides of a midnight. */
+function byDay(promise: Terms, minutes: readonly Happened[], first: number): readonly Told[] {
+  const days = [...new Set(minutes.map((_, at) => dayOfMinute(first + at)))];
+  return days.map((day) => {
+    const from = Math.max(first, day * DAY_MINUTES);
+    const own = minutes.slice(from - first, (day + 1) * DAY_MINUTES - first);
+    return { day, happened: togetherUnder(promise, own, from) };
+  });
+}
+
+/** The days of a month that is over, of the promise that began last. None: nothing was promised. */
+export async function promisedDaysIn(
   redis: Redis,
   ref: PartitionRef,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): Promise<Promised | undefined> {
+): Promise<readonly PromisedDay[]> {
   const days = await readDays(redis, ref, { from: Math.floor(fromMs / DAY_MS), to: Math.ceil(toMs / DAY_MS) - 1 });
-  return promisedSum([...days.values()].map(({ promised }) => promised));
+  const all = [...days].flatMap(([day, { promised, lateBy = new Map<Cause, number>() }]) =>
+    promised ? [{ day, promised, lateBy }] : [],
+  );
+  const since = Math.max(...all.map(({ promised }) => promised.since));
+  return all.filter(({ promised }) => promised.since === since);
 }
 
 /** Late jobs of the last five minutes up to three days, as the alerts compare them with the budget. */

@@ -4,6 +4,7 @@ import {
   type Cause,
   EARLIEST_MS,
   entryMs,
+  mainCause,
   type StartAccount,
   type StartFacts,
   tokenMs,
@@ -31,6 +32,7 @@ interface Sums extends CauseSums {
   starts: number;
   late: number;
   readonly ms: Map<Cause, number>;
+  readonly lateBy: Map<Cause, number>;
   groups: Map<string, number>;
   /** Starts of jobs that were late in a line. */
   readonly waits: Start[];
@@ -60,7 +62,8 @@ export class CauseBook {
     const { dueMs } = delivery;
     const lateMs = dueMs < EARLIEST_MS ? 0 : Math.max(0, startedMs - dueMs);
     sums.starts += 1;
-    if (isFlat && lateMs > 0) addFlat(sums, { dueMs, throughMs: entryMs(delivery.entry), startedMs });
+    const withinMs = ref.lateness?.withinMs;
+    if (isFlat && lateMs > 0) addFlat(sums, { dueMs, throughMs: entryMs(delivery.entry), startedMs, withinMs });
     else if (lateMs > 0) {
       const facts = startFacts({ ref, delivery, run: started, record, isClockSet });
       this.#addParts(sums, { ref, facts }, lateMs);
@@ -85,7 +88,7 @@ export class CauseBook {
   *#addWaits(all: Iterable<Sums>): Steps<void> {
     for (const sums of all) {
       for (const start of sums.waits) {
-        addParts(sums, this.#accountOf(start));
+        this.#addAccount(sums, start);
         yield;
       }
     }
@@ -94,38 +97,62 @@ export class CauseBook {
   #addParts(sums: Sums, start: Start, lateMs: number): void {
     const isWait = lateMs >= LATE_MS && start.facts.isGated === true && sums.waits.length < WAITS_MAX;
     if (isWait) sums.waits.push(start);
-    else addParts(sums, this.#accountOf(start));
+    else this.#addAccount(sums, start);
   }
 
-  #accountOf({ ref, facts }: Start): StartAccount | undefined {
-    return accountOf({ ...facts, looks: this.lines.looksOf(ref) });
+  #addAccount(sums: Sums, { ref, facts }: Start): void {
+    const account = accountOf({ ...facts, looks: this.lines.looksOf(ref) });
+    if (account) addParts(sums, account, ref.lateness?.withinMs);
   }
 
   #sumsOf(queue: string, minute: number): Sums {
     const minutes = this.#byQueue.get(queue) ?? new Map<number, Sums>();
-    const sums = minutes.get(minute) ?? { starts: 0, late: 0, ms: new Map(), groups: new Map(), waits: [] };
+    const sums = minutes.get(minute) ?? noSums();
     minutes.set(minute, sums);
     this.#byQueue.set(queue, minutes);
     return sums;
   }
 }
 
+const noSums = (): Sums => ({
+  starts: 0,
+  late: 0,
+  ms: new Map(),
+  lateBy: new Map(),
+  groups: new Map(),
+  waits: [],
+});
+
 /** Nearly every start: it was promoted, and a worker took it. Nothing is made for it. */
 function addFlat(
   sums: Sums,
-  { dueMs, throughMs, startedMs }: { readonly dueMs: number; readonly throughMs: number; readonly startedMs: number },
+  {
+    dueMs,
+    throughMs,
+    startedMs,
+    withinMs = Number.POSITIVE_INFINITY,
+  }: {
+    readonly dueMs: number;
+    readonly throughMs: number;
+    readonly startedMs: number;
+    readonly withinMs: number | undefined;
+  },
 ): void {
   const through = Math.min(startedMs, Math.max(dueMs, throughMs));
-  add(sums.ms, 'promotion', through - dueMs);
-  add(sums.ms, 'worker', startedMs - through);
+  const [promotion, worker] = [through - dueMs, startedMs - through];
+  add(sums.ms, 'promotion', promotion);
+  add(sums.ms, 'worker', worker);
+  if (promotion + worker > withinMs) add(sums.lateBy, promotion >= worker ? 'promotion' : 'worker', 1);
 }
 
-function addParts(sums: Sums, account: StartAccount | undefined): void {
-  for (const { cause, ms } of account?.parts ?? []) add(sums.ms, cause, ms);
+function addParts(sums: Sums, account: StartAccount, withinMs = Number.POSITIVE_INFINITY): void {
+  for (const { cause, ms } of account.parts) add(sums.ms, cause, ms);
+  const held = account.lateMs > withinMs ? mainCause(account) : undefined;
+  if (held !== undefined) add(sums.lateBy, held, 1);
 }
 
-function add(all: Map<Cause, number>, cause: Cause, ms: number): void {
-  if (ms > 0) all.set(cause, (all.get(cause) ?? 0) + ms);
+function add(all: Map<Cause, number>, cause: Cause, sum: number): void {
+  if (sum > 0) all.set(cause, (all.get(cause) ?? 0) + sum);
 }
 
 function addGroup(sums: Sums, group: string, ms: number): void {

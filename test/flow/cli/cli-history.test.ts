@@ -185,6 +185,7 @@ test('a promise of lateness is told by slo, of now and of a month, and of all qu
   expect(out).toMatch(
     /\nkept +yes: 99\.9 % of 1000 jobs\nlate +1 start, 0 expired, 0 stand now\nbudget +10 jobs may be late; 9 still may\n/,
   );
+  expect(out).toMatch(/^worst days +late +of the budget +held longest by\n2\S+ +1 +10 % +no worker has told$/m);
   expect((await due('slo')).out).toMatch(
     /^queue +promise +kept +in time +may still be late\nq +99 % within 1s, over 30d +yes /,
   );

@@ -153,7 +153,8 @@ describe('queues late', () => {
     await write(minute + 1);
     const late = lateMs.filter((ms) => ms > 1000);
     const ms = new Map([['promotion', late.reduce((sum, one) => sum + one, 0)] as const]);
-    const sums = { starts: lateMs.length, late: late.length, ms, groups: new Map([['acme', 40_000]]) };
+    const groups = new Map([['acme', 40_000]]);
+    const sums = { starts: lateMs.length, late: late.length, ms, groups, lateBy: new Map() };
     if (late.length > 0) await addCauses(the.redis, the.ref, { minute, sums, nowMs: Date.now() });
   };
   const said = async (...flags: readonly string[]) => (await due(['queues', 'late', 'q', ...flags])).out;

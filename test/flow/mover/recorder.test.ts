@@ -84,6 +84,8 @@ function leader(minute: number, isLeading = true, of: PartitionRef = ref, always
   };
 }
 
+const promised = (said: LatenessOptions = {}) => parseSettings({ lateness: said }).lateness;
+
 /** A worker whose time is given, in seconds of a minute. */
 function worker({ minute = M0, withinMs }: { minute?: number; withinMs?: number } = {}) {
   const events = createEmitter();
@@ -106,7 +108,8 @@ function worker({ minute = M0, withinMs }: { minute?: number; withinMs?: number 
       const counts = { attempts: 1, failures: 0, crashes: 0, generation: 0, history: [] };
       const token = `${now.ms + start}000` as Token;
       const started = { kind: 'run' as const, token, ...counts, record: '1abc|{}', ...more };
-      causes.started({ ref, delivery, state: { phase: 'gone' } }, started, { isClockSet: false });
+      const under = withinMs === undefined ? ref : { ...ref, lateness: promised({ within: `${withinMs}ms` }) };
+      causes.started({ ref: under, delivery, state: { phase: 'gone' } }, started, { isClockSet: false });
     },
     starts: (lateMs: number) => {
       events.emit('job.started', { queue: 'emails', id: 'a', name: 'x', attempt: 1, lateMs });
@@ -516,7 +519,6 @@ describe('workers', () => {
 });
 
 describe('a promise of lateness', () => {
-  const promised = (said: LatenessOptions = {}) => parseSettings({ lateness: said }).lateness;
   const slo = (month?: string) => sloOf({ redis, namespace }, 'emails', month);
   /** The clock of Redis is that of this machine. */
   const nowMinute = () => Math.floor(Date.now() / MINUTE_MS);
@@ -664,6 +666,55 @@ describe('a promise of lateness', () => {
     expect(await slo(month)).toMatchObject({ jobs: isOne ? 160 : 107, late: isOne ? 10 : 7, burn: null, alert: null });
     await expect(slo('1999-12')).rejects.toMatchObject({ code: 'not-found' });
     await expect(slo('2026-13')).rejects.toMatchObject({ code: 'bad-input' });
+  });
+
+  /** Of a worker that started four jobs in this minute: three were later than a second. */
+  async function startsLate(minute: number): Promise<void> {
+    const one = worker({ minute, withinMs: 1000 });
+    one.began('j:a', [0, 10, 14]);
+    one.began('j:b', [0, 4000, 4500]);
+    one.began('j:{acme}c', [0, 10, 6000], { record: `1abc;w=${(minute * MINUTE_MS + 500).toString(36)}|{}` });
+    one.began('j:d', [0, 10, 7000]);
+    await one.endsMinute();
+  }
+  const sorted = (lateBy: ReadonlyMap<string, number> = new Map()) => [...lateBy].sort();
+
+  test('names the worst days, and what held each late start longest', async () => {
+    const { lead, from } = await begun(3);
+    expect(await slo()).toMatchObject({ worst: [] });
+    await startsLate(from);
+    await does('expired', 1);
+    await lead.at(from + 1);
+    const [day, ...others] = (await slo()).worst;
+    expect(others).toEqual([]);
+    expect(day).toMatchObject({ jobs: 4, share: 0.4 });
+    expect((day?.atMs ?? 0) % 86_400_000).toBe(0);
+    expect(day?.causes).toEqual([
+      { cause: 'worker', text: 'until a worker took it', jobs: 2 },
+      { cause: 'promotion', text: 'promotion', jobs: 1 },
+    ]);
+  });
+
+  test('keeps what held late starts by the hour and the day, also what workers tell when the hour has its line', async () => {
+    const { lead, from } = await begun(3);
+    const hour = Math.floor(from / 60);
+    await startsLate(from);
+    await lead.at(from + 1);
+    await makeHours(redis, [ref], { from: hour, to: hour });
+    const told = async () => {
+      const hours = await readHours(redis, ref, { from: hour, to: hour });
+      const days = await readDays(redis, ref, { from: Math.floor(hour / 24), to: Math.floor(hour / 24) });
+      return [...hours.values(), ...days.values()].map(({ lateBy }) => sorted(lateBy));
+    };
+    const once = [
+      ['promotion', 1],
+      ['worker', 2],
+    ];
+    expect(await told()).toEqual([once, once]);
+    await startsLate(from);
+    await makeHours(redis, [ref], { from: hour + 1, to: hour + 1 });
+    const twice = once.map(([cause, jobs]) => [cause, 2 * Number(jobs)]);
+    expect(await told()).toEqual([twice, twice]);
   });
 
   test('is not told of a queue that promises nothing, and of all queues by name', async () => {

@@ -3,9 +3,10 @@ import { useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
-import { utcMonthText } from '../../parts/clock.ts';
+import { utcDateText, utcMonthText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ProblemNote, Unread } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { durationText, numberText, shareText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import '../../css/slo.css';
@@ -48,7 +49,14 @@ export function SloReport() {
       </div>
       <ProblemNote problem={problem} />
       <Unread unread={value?.unread} />
-      <div aria-busy={isBusy}>{value === undefined ? null : <Promises queues={value.queues} month={month} />}</div>
+      <div aria-busy={isBusy}>
+        {value === undefined ? null : (
+          <>
+            <Promises queues={value.queues} month={month} />
+            <Worst queues={value.queues} />
+          </>
+        )}
+      </div>
     </>
   );
 }
@@ -197,6 +205,51 @@ function Row({ slo, month }: { readonly slo: Slo; readonly month: string | undef
       <td class={`n ${level}`}>{kept ? shareText(left) : said.overspent}</td>
     </tr>
   );
+}
+
+/** So many days of all queues. */
+const WORST_MAX = 10;
+
+/** What spent the budgets: the worst days, and what held the jobs that were late. */
+function Worst({ queues }: { readonly queues: readonly Slo[] }) {
+  const days = queues
+    .flatMap(({ queue, worst }) => worst.map((day) => ({ queue, ...day })))
+    .toSorted((one, other) => other.share - one.share)
+    .slice(0, WORST_MAX);
+  if (days.length === 0) return null;
+  const { day, queue, late, share, causes } = said.worst.columns;
+  return (
+    <section aria-labelledby="worst">
+      <header class="sec">
+        <h2 id="worst">{said.worst.title}</h2>
+        <p>{said.worst.text}</p>
+      </header>
+      <Table
+        of={said.worst.title}
+        look="list texts"
+        columns={[day, queue, { number: late }, { number: share }, causes]}
+      >
+        {days.map((one) => (
+          <tr key={`${one.queue} ${one.atMs}`}>
+            <th scope="row">{utcDateText(one.atMs)}</th>
+            <td>
+              <a href={`#/queue/${encodeURIComponent(one.queue)}`}>{one.queue}</a>
+            </td>
+            <td class="n">{numberText(one.jobs)}</td>
+            <td class="n">{`${numberText(Math.round(one.share * 100))} %`}</td>
+            <td>{heldText(one)}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+/** @example heldText(day) // 2,130 until a worker took it, 12 in line: rate; no worker for 2 h */
+function heldText({ causes, held }: Slo['worst'][number]): string {
+  const told = causes.map(({ cause, jobs }) => `${numberText(jobs)} ${words.job.causes[cause]}`).join(', ');
+  const also = held === null ? '' : `; ${said.worst.held(said.worst.what[held.what], durationText(held.ms))}`;
+  return `${told === '' ? said.worst.untold : told}${also}`;
 }
 
 function Count({ of, count }: { readonly of: string; readonly count: number }) {
