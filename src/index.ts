@@ -126,6 +126,7 @@ export type {
   SettingReason,
   Why,
 } from './client/queues/queues.ts';
+export type { WorkerChange, WorkerPause, Workers } from './client/queues/workers.ts';
 export type {
   BackfillOptions,
   FiredJob,

@@ -44,6 +44,8 @@ const SAMPLES: Events = {
   'suspects.waiting': { queue: 'emails', waiting: 1 },
   'slots.lost': { queue: 'emails', id: 'order-1042', lost: 1, concurrency: 50 },
   'worker.exhausted': { queue: 'emails', lost: 25, concurrency: 50 },
+  'worker.paused': { by: 'token:ops', reason: 'a heap dump' },
+  'worker.resumed': { pausedMs: 60_000 },
   'entries.reclaimed': { ...placed, from: 'w-1', count: 1 },
   'entries.adopted': { ...placed, count: 1 },
   'consumer.retired': { ...placed, consumer: 'w-1' },

@@ -22,7 +22,7 @@ import { show } from './commands/jobs/show.ts';
 import { wait } from './commands/jobs/wait.ts';
 import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
 import { plan } from './commands/plan.ts';
-import { leaders, workers } from './commands/processes.ts';
+import { leaders, workers, workersPause, workersResume } from './commands/processes.ts';
 import { prove } from './commands/prove.ts';
 import {
   queuesClose,
@@ -83,6 +83,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
       ...[queuesLs, queuesShow, queuesWhy, queuesLate, leaders, workers],
       ...[queuesSet, queuesPause, queuesResume, queuesClose, queuesOpen, queuesRm],
     ]),
+    noun('workers', 'pause one worker, and let it go on ("queues workers" lists them)', [workersPause, workersResume]),
     noun('groups', 'show who waits and who runs in a queue with limits, by group', [
       ...[groupsLs, groupsShow, groupsSet, groupsClose, groupsOpen],
     ]),

@@ -80,6 +80,7 @@ import type { JobListOptions, JobPage, PageOptions } from './query/list.ts';
 import { type JobFinding, type JobFindOptions, type JobListing, type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Queues, queuesOver } from './queues/queues.ts';
+import { type WorkerChange, type WorkerPause, type Workers, workersOver } from './queues/workers.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 import { createCalls } from './session.ts';
 
@@ -154,6 +155,9 @@ export type {
   TagsOpened,
   WaitOptions,
   Waits,
+  WorkerChange,
+  WorkerPause,
+  Workers,
 };
 
 /**
@@ -175,6 +179,8 @@ export interface Client extends Scheduling, Previews, Changes, Queries, Waits {
   readonly groups: Groups;
   /** Queues: what they hold and why their jobs wait; set, paused, closed and removed. */
   readonly queues: Queues;
+  /** Single workers: paused, and let go on. */
+  readonly workers: Workers;
   /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
   readonly schedules: Schedules;
   /**
@@ -252,13 +258,14 @@ export function clientOver(settings: ClientSettings, calls: Calls<ConnectedParts
     deadLetters: deadLettersOver(settings, calls),
     groups: groupsOver(calls, () => createRepeating('change a group', settings), settings.clock),
     queues: queuesOver(settings, calls),
+    workers: workersOver(settings, calls),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls),
   };
 }
 
 /** What a client offers for jobs. */
-export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'queues' | 'schedules' | 'erase'>;
+export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'queues' | 'workers' | 'schedules' | 'erase'>;
 
 /** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(

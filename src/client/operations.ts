@@ -14,11 +14,13 @@ import type { Changes, NewDue } from './jobs/changes.ts';
 import type { Sets } from './jobs/sets.ts';
 import type { Tags } from './jobs/tags.ts';
 import type { Queues } from './queues/queues.ts';
+import type { WorkerChange, Workers } from './queues/workers.ts';
 import type { ScheduleChange, ScheduleInput, Schedules } from './schedules/schedules.ts';
 
 /** The parts of a client that change something besides making jobs. */
 interface Changing extends Changes {
   readonly queues: Queues;
+  readonly workers: Workers;
   readonly groups: Groups;
   readonly tags: Tags;
   readonly sets: Sets;
@@ -47,7 +49,7 @@ export const askFields = {
 } as const;
 export type AskField = keyof typeof askFields;
 /** What names the thing that is changed: parts of the path over HTTP, arguments of the command line. */
-export type AskName = 'queue' | 'group' | 'tag' | 'set';
+export type AskName = 'queue' | 'group' | 'tag' | 'set' | 'worker';
 
 /** What was asked for, of which a row has what it lists. Nothing was checked: the method does that. */
 export interface Asked extends Readonly<Record<AskName | 'for', string>> {
@@ -57,7 +59,7 @@ export interface Asked extends Readonly<Record<AskName | 'for', string>> {
 }
 
 interface Ask<Body = unknown> {
-  /** The queue first. */
+  /** The queue first, if it is about one. */
   readonly names: readonly AskName[];
   readonly needs?: readonly AskField[];
   readonly takes?: readonly AskField[];
@@ -312,6 +314,29 @@ export const operations = {
       told: ({ isRemoved, jobs }, [queue]) => whole(queue, isRemoved ? Math.max(1, jobs) : 0),
     },
   },
+  workers: {
+    pause: {
+      ...rare,
+      name: 'workers.pause',
+      told: (done, [worker, said]) => ({ target: worker, count: Number(isChanged(done)), reason: said?.reason }),
+      ask: {
+        names: ['worker'],
+        takes: ['reason'],
+        run: async ({ workers }, { worker, reason, ...asked }) =>
+          workerTold(worker, true, await workers.pause(worker, { reason, ...byOf(asked) })),
+      },
+    },
+    resume: {
+      ...rare,
+      name: 'workers.resume',
+      told: (done, [worker]) => ({ target: worker, count: Number(isChanged(done)) }),
+      ask: {
+        names: ['worker'],
+        run: async ({ workers }, { worker, ...asked }) =>
+          workerTold(worker, false, await workers.resume(worker, byOf(asked))),
+      },
+    },
+  },
   schedules: {
     put: {
       ...rare,
@@ -363,6 +388,10 @@ const untilOf = ({ for: forText, reason, by }: Pick<Asked, 'for' | 'reason' | 'b
   for: forText,
   reason,
   ...byOf({ by }),
+});
+const workerTold = (worker: string, paused: boolean, done: WorkerChange) => ({
+  ...{ worker, paused, changed: isChanged(done) },
+  pause: done.pause,
 });
 const groupTold = (queue: string, group: string, done: GroupChange) => ({ queue, group, changed: isChanged(done) });
 

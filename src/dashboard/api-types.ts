@@ -384,6 +384,21 @@ export interface Schemas {
     readonly left: number;
     readonly burn: number | null;
     readonly alert: 'page' | 'ticket' | null;
+    readonly worst: readonly {
+      readonly atMs: number;
+      readonly jobs: number;
+      readonly share: number;
+      readonly causes: readonly {
+        readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+        readonly text: string;
+        readonly jobs: number;
+      }[];
+      readonly held: {
+        readonly by?: string;
+        readonly what: 'closed' | 'leaderless' | 'paused' | 'unserved';
+        readonly ms: number;
+      } | null;
+    }[];
   };
   readonly Slos: {
     readonly nowMs: number;
@@ -1284,6 +1299,7 @@ export interface Schemas {
   };
   readonly Worker: {
     readonly id: string;
+    readonly pause?: Schemas['WorkerPause'];
     readonly pending: number;
     readonly queues: readonly string[];
     readonly state: 'alive' | 'missing';
@@ -1304,6 +1320,18 @@ export interface Schemas {
     readonly slots?: {
       readonly [key: string]: number;
     };
+    readonly pauses: boolean;
+  };
+  readonly WorkerPause: {
+    readonly sinceMs: number;
+    readonly by?: string;
+    readonly reason?: string;
+  };
+  readonly WorkerPaused: {
+    readonly changed: boolean;
+    readonly worker: string;
+    readonly paused: boolean;
+    readonly pause?: Schemas['WorkerPause'];
   };
   readonly VersionCount: {
     readonly version?: string;
@@ -1693,6 +1721,7 @@ export interface Schemas {
     readonly idPrefix?: string;
     readonly dueFrom?: string;
     readonly dueTo?: string;
+    readonly failed?: boolean;
   };
   readonly RescheduleBatchRequest: {
     readonly ids?: readonly string[];

@@ -309,6 +309,7 @@ export const jobsFind: Call<{
     readonly idPrefix?: string;
     readonly dueFrom?: string;
     readonly dueTo?: string;
+    readonly failed?: 'true' | 'false';
     readonly endedFrom?: string;
     readonly endedTo?: string;
     readonly ranFrom?: string;
@@ -321,7 +322,7 @@ export const jobsFind: Call<{
   readonly answer: Schemas['FoundJobs'];
 }> = { method: 'GET', at: 'jobs' };
 
-/** List jobs by state, tag, set, name, id and due time. */
+/** List jobs by state, tag, set, name, id, failures and due time. */
 export const jobsList: Call<{
   readonly given: {
     readonly queue: string;
@@ -332,6 +333,7 @@ export const jobsList: Call<{
     readonly idPrefix?: string;
     readonly dueFrom?: string;
     readonly dueTo?: string;
+    readonly failed?: 'true' | 'false';
     readonly endedFrom?: string;
     readonly endedTo?: string;
     readonly sort?: 'due';
@@ -362,6 +364,7 @@ export const jobsCount: Call<{
     readonly idPrefix?: string;
     readonly dueFrom?: string;
     readonly dueTo?: string;
+    readonly failed?: 'true' | 'false';
     readonly cursor?: string;
   };
   readonly answer: Schemas['JobCount'];
@@ -378,6 +381,7 @@ export const jobsEnds: Call<{
     readonly idPrefix?: string;
     readonly dueFrom?: string;
     readonly dueTo?: string;
+    readonly failed?: 'true' | 'false';
     readonly wait?: string;
   };
   readonly answer: Schemas['JobEnd'];
@@ -690,6 +694,25 @@ export const workers: Call<{
   };
   readonly answer: Schemas['Workers'];
 }> = { method: 'GET', at: 'workers' };
+
+/** Pause a worker. */
+export const workersPause: Call<{
+  readonly given: {
+    readonly worker: string;
+  };
+  readonly body?: {
+    readonly reason?: string;
+  };
+  readonly answer: Schemas['WorkerPaused'];
+}> = { method: 'POST', at: 'workers/{worker}/pause' };
+
+/** Resume a worker. */
+export const workersResume: Call<{
+  readonly given: {
+    readonly worker: string;
+  };
+  readonly answer: Schemas['WorkerPaused'];
+}> = { method: 'POST', at: 'workers/{worker}/resume' };
 
 /** Whether this Redis can be trusted with jobs. */
 export const doctor: Call<{

@@ -93,6 +93,9 @@ function ofWorkers({ log, few, rare }: Lines) {
     },
     'slots.lost': (e) => rare.warn(e, 'handlers ignore their abort signal; their slots are lost'),
     'worker.exhausted': (e) => log.error(e, 'too many slots are lost; restart the process to free them'),
+    'worker.paused': (e) =>
+      rare.warn(e, 'this worker is paused and takes nothing new: "duestream workers resume" lets it go on'),
+    'worker.resumed': (e) => few.info(e, 'this worker goes on after a pause'),
     'promise.rejected': sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
       log.error(
         { error: safe(error), missed },

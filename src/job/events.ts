@@ -184,6 +184,18 @@ export interface Events {
     readonly lost: number;
     readonly concurrency: number;
   };
+  /** Somebody has paused this worker: it takes nothing new, and goes on with what it runs. */
+  'worker.paused': {
+    /** Who paused it, if that was said. */
+    readonly by: string | undefined;
+    /** What was said about it. */
+    readonly reason: string | undefined;
+  };
+  /** The worker takes new jobs again, after `worker.paused`. */
+  'worker.resumed': {
+    /** For how long it was paused, as it knows. */
+    readonly pausedMs: number;
+  };
   /** A worker took over entries of one that died. */
   'entries.reclaimed': {
     readonly queue: string;
@@ -319,6 +331,8 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'suspects.waiting': 'warn',
   'slots.lost': 'warn',
   'worker.exhausted': 'error',
+  'worker.paused': 'warn',
+  'worker.resumed': 'info',
   'entries.reclaimed': 'warn',
   'entries.adopted': 'warn',
   'consumer.retired': 'info',

@@ -184,6 +184,8 @@ const PASSED_OVER = [
     'consumer.retired',
     'partition.repaired',
     'worker.exhausted',
+    'worker.paused',
+    'worker.resumed',
     'jobs.missed',
     'redis.changed',
     'schema.refused',

@@ -241,7 +241,7 @@ export const controlTable = {
     type: 'string',
     per: 'process',
     ttl: BEAT_MS_MAX,
-    doc: 'the last heartbeat of a process: who it is, as JSON',
+    doc: 'the last heartbeat of a process: who it is, as JSON; of a worker that is paused also since when, by whom and why',
     bound: 'one per process that lives',
   },
   tokens: {

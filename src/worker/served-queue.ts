@@ -172,6 +172,13 @@ export class ServedQueue {
     if (this.#parts.source instanceof Channels) this.#running?.fetcher.wake();
   }
 
+  /** Paused, it takes nothing new; what it has goes on. */
+  setPaused(isPaused: boolean): void {
+    this.inFlight.setPaused(isPaused);
+    const fetcher = this.#running?.fetcher;
+    if (isPaused && fetcher instanceof StreamFetcher) fetcher.endRead();
+  }
+
   /** Makes a pass of a leader in this process part of a round trip. */
   relay(ref: PartitionRef, pass: LeadersPass): Promise<Passed> | undefined {
     // In a cluster a read for each partition waits for as much as there was room for when it began.

@@ -19,6 +19,7 @@ import { newJobId } from '../job/job-id.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { checkObject } from '../kernel/checks.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { createLife } from '../kernel/life.ts';
 import { version } from '../kernel/version.ts';
@@ -36,6 +37,7 @@ import { createServers } from '../redis/connection/server-clock.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
 import type { Relay } from '../redis/scripts/passes.ts';
+import type { WorkerPause } from '../redis/scripts/presence.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
 import { createDeclaring } from './declaring.ts';
 import {
@@ -334,6 +336,7 @@ function wire(
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs, server, clock, events },
     onBeat: timekeeper.pass,
+    onPause: pausing(() => served, { clock, events }),
     lookBeats: rhythm.layoutBeats,
     async onLook() {
       await declaring.pass();
@@ -362,6 +365,23 @@ function wire(
     inFlights: served.map(({ inFlight }) => inFlight),
   });
   return { commands, heartbeat, extender, served, declaring };
+}
+
+/** What is done when somebody pauses this worker, or lets it go on. */
+function pausing(
+  served: () => readonly ServedQueue[],
+  { clock, events }: { readonly clock: Clock; readonly events: Emitter },
+) {
+  let sinceMs = 0;
+  return (pause: WorkerPause | undefined): void => {
+    for (const one of served()) one.setPaused(pause !== undefined);
+    if (pause === undefined) {
+      events.emit('worker.resumed', { pausedMs: Math.round(clock.monotonicMs() - sinceMs) });
+      return;
+    }
+    sinceMs = clock.monotonicMs();
+    events.emit('worker.paused', { by: pause.by, reason: pause.reason });
+  };
 }
 
 /** Within which time the jobs of a queue are promised to start; undefined: nothing is promised. */
@@ -396,6 +416,7 @@ function identityOf(
     slots: Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency])),
     connections: all.reduce((sum, one) => sum + membersOf(one).length, 0),
     holds: true,
+    pauses: true,
     ...(settings.read === 'poll' ? { polls: true } : {}),
   };
 }

@@ -4,12 +4,17 @@ import { controlKeys } from '../../src/redis/keys.ts';
 import {
   beat,
   beatAges,
+  beatAndHear,
   forget,
   type Identity,
   leave,
   presence,
+  tellWorker,
+  type WorkerPause,
   withoutBeat,
 } from '../../src/redis/scripts/presence.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
+import { run } from '../../src/redis/scripts/scripts.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -114,6 +119,69 @@ test('leaving and forgetting twice is fine', async () => {
   await leave(p.redis, namespace, 'w1');
   await forget(p.redis, namespace, 'w1');
   expect(await withoutBeat(p.redis, namespace, [])).toEqual([]);
+});
+
+/** A worker that hears of a pause. */
+const hears = (id: string, { ttlMs = 5000, ...said }: { ttlMs?: number; paused?: WorkerPause } = {}) =>
+  beatAndHear(p.redis, { namespace, identity: { ...worker(id), pauses: true, ...said }, ttlMs });
+const tells = (id: string, pause?: WorkerPause) => tellWorker(p.redis, { namespace, id, pause });
+/** As somebody may write it: within a text it is no pause. */
+const PAUSE: WorkerPause = { sinceMs: T0, by: 'ada', reason: 'a dump of "paused":{}' };
+
+test('a worker is paused beside its heartbeat, and hears of it where it prolongs that', async () => {
+  expect(await hears('w1')).toEqual({ isAnew: true, paused: undefined });
+  expect(await hears('w1')).toEqual({ isAnew: false, paused: undefined });
+  expect(await tells('w1', PAUSE)).toEqual({ kind: 'ok', pause: PAUSE });
+  expect(await hears('w1')).toEqual({ isAnew: false, paused: PAUSE });
+  expect(await presence(p.redis, namespace)).toMatchObject([{ id: 'w1', identity: { pauses: true, paused: PAUSE } }]);
+  expect(await tells('w1', { ...PAUSE, by: 'bob' })).toEqual({ kind: 'same', pause: PAUSE });
+  expect(await tells('w1')).toEqual({ kind: 'ok', pause: PAUSE });
+  expect(await tells('w1')).toEqual({ kind: 'same', pause: undefined });
+  expect(await hears('w1')).toEqual({ isAnew: false, paused: undefined });
+  expect(await presence(p.redis, namespace)).toMatchObject([{ id: 'w1', identity: { queues: ['emails'] } }]);
+});
+
+test('a beat that hears is one command, and prolongs the key as any other', async () => {
+  await hears('w1', { ttlMs: 1000 });
+  await p.redis.call('CONFIG', 'RESETSTAT');
+  await hears('w1', { ttlMs: 60_000 });
+  expect(await p.redis.pttl(keys.beat('w1'))).toBeGreaterThan(1000);
+  const stats = await p.redis.info('commandstats');
+  const sent = [...stats.matchAll(/^cmdstat_([\w|-]+):/gm)].map(([, name]) => name);
+  expect(sent.toSorted()).toEqual(['config|resetstat', 'getex', 'pttl']);
+});
+
+test('a pause lives as long as the heartbeat, and is written again by a worker whose key was lost', async () => {
+  await hears('w1', { ttlMs: 1000 });
+  await tells('w1', PAUSE);
+  const ttl = await p.redis.pttl(keys.beat('w1'));
+  expect(ttl > 0 && ttl <= 1000).toBe(true);
+  await p.redis.del(keys.beat('w1'));
+  expect(await tells('w1')).toEqual({ kind: 'gone' });
+  expect(await hears('w1', { paused: PAUSE })).toEqual({ isAnew: true, paused: PAUSE });
+  expect(await hears('w1')).toEqual({ isAnew: false, paused: PAUSE });
+  expect(await tells('w1')).toEqual({ kind: 'ok', pause: PAUSE });
+});
+
+test('nobody but a worker that lives and hears of it is paused', async () => {
+  await beats('old');
+  await beat(p.redis, { namespace, identity: { ...worker('m1'), role: 'daemon' }, ttlMs: 5000 });
+  await p.redis.set(keys.beat('odd'), '{', 'PX', 5000);
+  expect(await tells('old', PAUSE)).toEqual({ kind: 'deaf', version: undefined });
+  for (const id of ['m1', 'odd', 'none']) expect(await tells(id, PAUSE)).toEqual({ kind: 'gone' });
+  expect(await p.redis.get(keys.beat('odd'))).toBe('{');
+});
+
+test('a heartbeat that somebody else has written meanwhile is not replaced, and the same twice is fine', async () => {
+  await hears('w1');
+  const before = (await p.redis.get(keys.beat('w1'))) ?? '';
+  const tell = (said: { before: string; after: string }) =>
+    run(p.redis, scripts.tell, { keys: { ...keys, beat: keys.beat('w1') }, args: { process: 'w1', ...said } });
+  expect(await tell({ before: 'another', after: 'new' })).toBe('changed');
+  expect(await p.redis.get(keys.beat('w1'))).toBe(before);
+  expect([await tell({ before, after: 'new' }), await tell({ before, after: 'new' })]).toEqual(['ok', 'ok']);
+  await p.redis.del(keys.beat('w1'));
+  expect(await tell({ before: 'new', after: before })).toBe('gone');
 });
 
 test('a heartbeat that nobody can read does not hide the others', async () => {

@@ -148,6 +148,7 @@ export const ELSEWHERE = [
   'watch',
   'beat',
   'forget',
+  'tell',
   'declare',
   'undeclare',
   'identify',

@@ -1,5 +1,6 @@
-/** `leaders` and `workers`: which processes promote jobs and which run them. */
+/** `leaders` and `workers`: which processes promote jobs and which run them; and pauses of single workers. */
 import type { Command } from 'commander';
+import { operations } from '../../client/operations.ts';
 import {
   type Led,
   leaderName,
@@ -10,10 +11,12 @@ import {
   versionsText,
   workersSeen,
 } from '../../client/queues/processes.ts';
+import type { WorkerPause } from '../../client/queues/workers.ts';
 import { heldText } from '../../job/state.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';
+import { asking } from '../terminal/asking.ts';
 import { relative } from '../terminal/instants.ts';
 import { line, table, unreadLines } from '../terminal/output.ts';
 
@@ -90,26 +93,60 @@ function linesOf({ out, config }: Session, { workers: seen, versions }: SeenWork
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(({ id, state, host, pid, version, startedMs, beatAgoMs, queues, connections, pending }) => [
-    id,
-    state,
-    host === undefined ? undefined : `${host}:${pid}`,
-    version,
-    startedMs === undefined ? undefined : relative(startedMs, nowMs),
-    beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
-    queues.join(', '),
-    connections,
-    pending,
-  ]);
+  const rows = seen.map(
+    ({ id, state, pause, host, pid, version, startedMs, beatAgoMs, queues, connections, pending }) => [
+      id,
+      pause === undefined ? state : 'paused',
+      host === undefined ? undefined : `${host}:${pid}`,
+      version,
+      startedMs === undefined ? undefined : relative(startedMs, nowMs),
+      beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
+      queues.join(', '),
+      connections,
+      pending,
+    ],
+  );
   return [
     ...table(
       out.paint,
       ['worker', 'state', 'where', 'version', 'started', 'last beat', 'queues', 'connections', 'holds'],
       rows,
     ),
+    ...seen.flatMap(({ id, pause }) => (pause ? ['', line`${id} is paused${whyText(pause)}`] : [])),
     ...seen.flatMap((worker) => jobLines(worker, nowMs)),
     ...(versions.length > 1 ? ['', out.paint.yellow(line`versions differ: ${versionsText(versions)}`)] : []),
   ];
+}
+
+// `workers pause` and `workers resume`: one process.
+
+export const workersPause = asking(operations.workers.pause, {
+  description:
+    'pause one worker: it takes no new job until you resume it, or until its process ends; running jobs go on',
+  examples: ['duestream workers pause w-7f3a --reason "a heap dump is taken"'],
+  say: ({ worker, changed, pause }) => [
+    changed
+      ? line`${worker} is paused, from its next heartbeat on`
+      : line`${worker} was paused already${whyText(pause)}`,
+    'what it runs goes on to its end',
+    line`to go on: duestream workers resume ${worker}`,
+  ],
+});
+
+export const workersResume = asking(operations.workers.resume, {
+  description: 'let a paused worker go on, with its next heartbeat',
+  examples: ['duestream workers resume w-7f3a'],
+  say: ({ worker, changed, pause }) => [
+    changed ? line`${worker} goes on; it was paused${whyText(pause)}` : line`${worker} was not paused`,
+  ],
+});
+
+/** @example whyText(pause) // for 12 min by ada: a heap dump is taken */
+function whyText(pause: WorkerPause | undefined): string {
+  if (!pause) return '';
+  const { sinceMs, by, reason } = pause;
+  const length = span(Math.max(0, systemClock.wallMs() - sinceMs));
+  return ` for ${length}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 function jobLines({ id, pending, jobs }: SeenWorker, nowMs: number): readonly string[] {

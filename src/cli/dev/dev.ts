@@ -349,6 +349,7 @@ const PASSED_OVER = [
     'schedule.missed',
   ] as const),
   ...(['job.fenced', 'job.overran', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
+  ...(['worker.paused', 'worker.resumed'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
   ...(['redis.evicts', 'redis.keeps', 'jobs.missed'] as const),
 ] as const;

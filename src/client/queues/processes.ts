@@ -9,7 +9,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { type Answered, askEach, type UnreadQueue } from '../../redis/read/each-queue.ts';
 import { type Held, type Holding, holdings, type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { epochOf } from '../../redis/scripts/lease.ts';
-import { beatAges, type Identity, presence } from '../../redis/scripts/presence.ts';
+import { beatAges, type Identity, presence, type WorkerPause } from '../../redis/scripts/presence.ts';
 import { type Namespaced, refsOf } from './refs.ts';
 
 /** Id → what its heartbeat says; undefined when there is none now. */
@@ -72,16 +72,21 @@ export const versionsText = (versions: readonly VersionCount[]): string =>
     )
     .join(', ');
 
-/** How many living workers serve a queue. */
-export function workersOf(queue: string, processes: ProcessesById): number {
-  return [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
-}
+const servingIn = (queue: string, processes: ProcessesById): readonly Identity[] =>
+  [...processes.values()].flatMap((one) => (one?.role === 'worker' && one.queues.includes(queue) ? [one] : []));
 
-/** How many jobs of a queue its living workers run at a time; undefined: one of them does not say it. */
+/** How many living workers serve a queue, paused ones too. */
+export const workersOf = (queue: string, processes: ProcessesById): number => servingIn(queue, processes).length;
+
+/** Those of them that are paused. */
+export const pausedWorkersOf = (queue: string, processes: ProcessesById): readonly Identity[] =>
+  servingIn(queue, processes).filter(({ paused }) => paused !== undefined);
+
+/** How many jobs of a queue its living workers run at a time, of those that are not paused; undefined: one of them does not say it. */
 export function slotsOf(queue: string, processes: ProcessesById): number | undefined {
-  const own = [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue));
+  const own = servingIn(queue, processes).filter(({ paused }) => paused === undefined);
   return own.reduce<number | undefined>((sum, one) => {
-    const slots = one?.slots?.[queue];
+    const slots = one.slots?.[queue];
     return sum === undefined || slots === undefined ? undefined : sum + slots;
   }, 0);
 }
@@ -168,6 +173,10 @@ export interface SeenWorker {
   readonly connections: number | undefined;
   /** How many jobs of each queue it runs at a time; undefined where the process does not say it. */
   readonly slots: Readonly<Record<string, number>> | undefined;
+  /** It starts nothing new; undefined: it is not paused. */
+  readonly pause: WorkerPause | undefined;
+  /** Whether it can be paused: a worker of an older version hears of no pause. */
+  readonly pauses: boolean;
   /** Entries it holds: running, or about to start. */
   readonly pending: number;
   readonly jobs: readonly Running[];
@@ -230,8 +239,8 @@ function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): SeenWorker {
-  const { host, pid, version, startedMs, connections, slots } = identity ?? {};
+  const { host, pid, version, startedMs, connections, slots, paused: pause, pauses = false } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
-  const rest = { startedMs, beatAgoMs, connections, slots, pending, jobs };
+  const rest = { startedMs, beatAgoMs, connections, slots, pause, pauses, pending, jobs };
   return { id, state, host, pid, version, queues: [...queues].sort(), ...rest };
 }

@@ -12,7 +12,7 @@ import { type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { nextLaneMs, openLanes } from '../../redis/scripts/gates.ts';
 import type { JobReport } from '../query/report.ts';
 import type { JobWait, WaitObstacle } from '../query/waits.ts';
-import { leaderOf, type ProcessesById, processesOf, slotsOf, workersOf } from './processes.ts';
+import { leaderOf, type ProcessesById, pausedWorkersOf, processesOf, slotsOf, workersOf } from './processes.ts';
 import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** What stands in the way, the worst first; then what is no obstacle, and explains a queue that stands still. */
@@ -105,9 +105,14 @@ async function fullOf({ redis }: Namespaced, [first]: readonly PartitionRef[]): 
 
 function obstaclesOf(seen: Seen): readonly Obstacle[] {
   const { queue, all, processes } = seen;
-  const isWorked = workersOf(queue, processes) > 0 || sum(all, ({ running }) => running) > 0;
-  const text = 'no worker that lives serves it';
-  const advice = 'start one with "duestream worker <module>", or add the role worker to a daemon';
+  const paused = pausedWorkersOf(queue, processes);
+  const isWorked = workersOf(queue, processes) > paused.length || sum(all, ({ running }) => running) > 0;
+  const [first] = paused;
+  const text = first === undefined ? 'no worker that lives serves it' : 'each worker that serves it is paused';
+  const advice =
+    first === undefined
+      ? 'start one with "duestream worker <module>", or add the role worker to a daemon'
+      : `let one go on: duestream workers resume ${first.id}`;
   return [
     ...ofThose(all, (one) => leaderOf(one, processes) === undefined && one.scheduled > 0, {
       code: 'no-leader',

@@ -1,10 +1,13 @@
 /** Who works: what each process runs, whether that is usual, and whether it has room. Below, who leads which partition. */
 import { useCallback, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
 import * as calls from '../calls.ts';
 import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
+import { Confirm } from '../parts/confirm.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { May } from '../parts/may.tsx';
 import { ProblemNote, Unread } from '../parts/problem.tsx';
 import { Id, JobLink, Table } from '../parts/table.tsx';
 import { durationText, numberText } from '../parts/words.ts';
@@ -38,7 +41,7 @@ export function Workers() {
       <Sentence workers={value} usual={usual} />
       <ProblemNote problem={workers.problem ?? leaders.problem} />
       <Unread unread={leaders.value?.unread} />
-      {value === undefined ? null : <Processes workers={value.workers} usual={usual} />}
+      {value === undefined ? null : <Processes workers={value.workers} usual={usual} again={again} />}
       <Leaders partitions={leaders.value?.partitions ?? []} />
     </>
   );
@@ -88,7 +91,8 @@ function Sentence({ workers, usual }: SaidOf) {
   const all = workers?.workers ?? [];
   const alive = all.filter(({ state }) => state === 'alive');
   const taken = alive.reduce((sum, { pending }) => sum + pending, 0);
-  const slots = alive.reduce((sum, one) => sum + (slotsOf(one) ?? 0), 0);
+  const paused = alive.filter(({ pause }) => pause !== undefined).length;
+  const slots = alive.reduce((sum, one) => sum + (one.pause === undefined ? (slotsOf(one) ?? 0) : 0), 0);
   const unusual = all.flatMap(({ jobs }) => jobs).filter((job) => isUnusual(job, usual, nowMs));
   const [worst] = unusual.toSorted((one, other) => runsForMs(other, nowMs) - runsForMs(one, nowMs));
   const versions = workers?.versions ?? [];
@@ -102,6 +106,7 @@ function Sentence({ workers, usual }: SaidOf) {
             : say.sum({ workers: alive.length, taken, slots })}
       </h1>
       {all.length > alive.length ? <p>{say.missing(all.length - alive.length)}</p> : null}
+      {paused === 0 ? null : <p>{say.pausedOnes(paused)}</p>}
       {worst === undefined ? null : (
         <p>
           {say.unusual({
@@ -126,9 +131,11 @@ function Sentence({ workers, usual }: SaidOf) {
 interface ProcessesOf {
   readonly workers: readonly Worker[];
   readonly usual: UsualByQueue;
+  /** Something is different: asks anew. */
+  readonly again: () => void;
 }
 
-function Processes({ workers, usual }: ProcessesOf) {
+function Processes({ workers, usual, again }: ProcessesOf) {
   const [queue, setQueue] = useState('');
   const [search, setSearch] = useState('');
   const queues = [...new Set(workers.flatMap((one) => one.queues))].sort();
@@ -177,7 +184,7 @@ function Processes({ workers, usual }: ProcessesOf) {
           <span>{heads.since}</span>
         </div>
         {shown.map((worker) => (
-          <Process key={worker.id} worker={worker} usual={usual} />
+          <Process key={worker.id} worker={worker} usual={usual} again={again} />
         ))}
         {shown.length === 0 ? <p>{say.noneSuch}</p> : null}
       </section>
@@ -185,9 +192,9 @@ function Processes({ workers, usual }: ProcessesOf) {
   );
 }
 
-function Process({ worker, usual }: { readonly worker: Worker; readonly usual: UsualByQueue }) {
+function Process({ worker, usual, again }: Pick<ProcessesOf, 'usual' | 'again'> & { readonly worker: Worker }) {
   const nowMs = Date.now();
-  const { id, host, pid, state, queues, pending, version, startedMs, beatAgoMs, jobs } = worker;
+  const { id, host, pid, state, queues, pending, version, startedMs, beatAgoMs, pause, jobs } = worker;
   const slots = slotsOf(worker);
   const unusual = jobs.filter((job) => isUnusual(job, usual, nowMs)).length;
   return (
@@ -201,6 +208,7 @@ function Process({ worker, usual }: { readonly worker: Worker; readonly usual: U
         <span class="qs">
           {queues.join(', ')}
           {state === 'alive' ? null : <span class="warn-text">{say.isMissing}</span>}
+          {pause === undefined ? null : <span class="warn-text">{pauseText(pause, nowMs)}</span>}
           {unusual === 0 ? null : <span class="warn-text">{say.unusualHere(unusual)}</span>}
         </span>
         <Slots taken={pending} slots={slots} old={unusual} />
@@ -215,10 +223,52 @@ function Process({ worker, usual }: { readonly worker: Worker; readonly usual: U
           <Id text={id} />
           {beatAgoMs === undefined ? '' : ` · ${say.beat(durationText(beatAgoMs))}`}
         </p>
+        <Act worker={worker} again={again} />
         <Runs jobs={jobs} usual={usual} nowMs={nowMs} />
         {pending > jobs.length ? <p class="quiet">{say.moreHeld(pending - jobs.length)}</p> : null}
       </div>
     </details>
+  );
+}
+
+function pauseText({ sinceMs, by, reason }: NonNullable<Worker['pause']>, nowMs: number): string {
+  const why = reason === undefined ? '' : `: “${reason}”`;
+  return `${say.paused(durationText(Math.max(0, nowMs - sinceMs)), by)}${why}`;
+}
+
+/** One process is paused, and let go on. An older one does not hear of it. */
+function Act({ worker, again }: Pick<ProcessesOf, 'again'> & { readonly worker: Worker }) {
+  const [isAsked, setAsked] = useState(false);
+  const { id, host = id, version, state, pause, pauses } = worker;
+  const said = pause === undefined ? say.act.pause : say.act.resume;
+  if (state !== 'alive') return null;
+  if (!pauses) return <p class="quiet">{say.act.cannot(version ?? say.unknownVersion)}</p>;
+  async function act(reason: string): Promise<void> {
+    if (pause === undefined) await ask(calls.workersPause, { worker: id }, reason === '' ? {} : { reason });
+    else await ask(calls.workersResume, { worker: id });
+    setAsked(false);
+    again();
+  }
+  return (
+    <May scope="write">
+      <p>
+        <button type="button" aria-label={said.of(host)} onClick={() => setAsked(true)}>
+          <Icon name={pause === undefined ? 'pause' : 'play'} />
+          {said.button}
+        </button>
+      </p>
+      {isAsked ? (
+        <Confirm
+          title={said.title(host)}
+          yes={said.yes}
+          asksWhy={pause === undefined}
+          act={act}
+          close={() => setAsked(false)}
+        >
+          <p>{said.text}</p>
+        </Confirm>
+      ) : null}
+    </May>
   );
 }
 

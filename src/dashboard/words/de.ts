@@ -1521,6 +1521,27 @@ export const de: Words = {
     },
     pid: (pid) => `pid ${pid}`,
     isMissing: 'fehlt: ohne Lebenszeichen',
+    pausedOnes: (count) =>
+      `${numberIn(count)} Worker ${count === 1 ? 'ist' : 'sind'} angehalten und ${count === 1 ? 'nimmt' : 'nehmen'} keinen neuen Job.`,
+    paused: (length, by) => `angehalten seit ${length}${by === undefined ? '' : ` von ${by}`}`,
+    act: {
+      pause: {
+        button: 'Anhalten …',
+        of: (host) => `${host} anhalten …`,
+        title: (host) => `Den Worker auf ${host} anhalten`,
+        text: 'Er nimmt keinen neuen Job seiner Queues und macht weiter mit dem, was er ausführt. Er erfährt es mit seinem nächsten Lebenszeichen. Ein Prozess, der an seiner Stelle startet, ist nicht angehalten.',
+        yes: 'Worker anhalten',
+      },
+      resume: {
+        button: 'Fortsetzen …',
+        of: (host) => `${host} fortsetzen …`,
+        title: (host) => `Den Worker auf ${host} fortsetzen`,
+        text: 'Er nimmt wieder neue Jobs, ab seinem nächsten Lebenszeichen.',
+        yes: 'Worker fortsetzen',
+      },
+      cannot: (version) =>
+        `Ein Worker von ${version} kann nicht angehalten werden: seine Queues anhalten, oder den Prozess beenden.`,
+    },
     unusualHere: (count) => `${count} ${count === 1 ? 'Job läuft' : 'Jobs laufen'} länger als üblich`,
     slotsTaken: (taken, slots) => `${taken} von ${slots} Plätzen belegt`,
     beat: (ago) => `letztes Lebenszeichen vor ${ago}`,
@@ -1600,6 +1621,8 @@ export const de: Words = {
       'groups.open': 'Gruppe geöffnet',
       'queues.set': 'gesetzt',
       'queues.unset': 'zurückgenommen',
+      'workers.pause': 'hielt einen Worker an',
+      'workers.resume': 'ließ einen Worker weitermachen',
       'queues.pause': 'angehalten',
       'queues.resume': 'fortgesetzt',
       'queues.close': 'geschlossen',
@@ -1647,7 +1670,13 @@ export const de: Words = {
     worst: {
       title: 'Was die Budgets verbraucht hat',
       text: 'Die schlechtesten Tage (in UTC), und was jeden verspäteten Start am längsten hielt.',
-      columns: { day: 'Tag', queue: 'Queue', late: 'Verspätet', share: 'Vom Budget', causes: 'Am längsten gehalten von' },
+      columns: {
+        day: 'Tag',
+        queue: 'Queue',
+        late: 'Verspätet',
+        share: 'Vom Budget',
+        causes: 'Am längsten gehalten von',
+      },
       untold: 'kein Worker hat es gesagt',
       what: { paused: 'angehalten', closed: 'geschlossen', leaderless: 'kein Leader', unserved: 'kein Worker' },
       held: (what, length) => `${length} lang ${what}`,

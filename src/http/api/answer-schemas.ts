@@ -1821,8 +1821,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "description": "A start that is later than this after its due time is late."
       },
       "of": {
-        "type": "integer",
-        "minimum": 0,
+        "type": "number",
         "description": "Which share of the jobs is to start in time."
       },
       "overMs": {
@@ -1853,10 +1852,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "share": {
         "type": [
-          "integer",
+          "number",
           "null"
         ],
-        "minimum": 0,
         "description": "Which share of them started in time; null: there was no job."
       },
       "late": {
@@ -1875,21 +1873,18 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "description": "Jobs that are due for longer than promised now, and that nobody has started. None of a month that is over."
       },
       "budget": {
-        "type": "integer",
-        "minimum": 0,
+        "type": "number",
         "description": "So many jobs may be late, expired or standing: at least 10."
       },
       "left": {
-        "type": "integer",
-        "minimum": 0,
+        "type": "number",
         "description": "What is left of it; below 0 the promise is broken."
       },
       "burn": {
         "type": [
-          "integer",
+          "number",
           "null"
         ],
-        "minimum": 0,
         "description": "How many times as fast as it may last the budget was used in the last hour; null of a month that is over."
       },
       "alert": {
@@ -1902,6 +1897,111 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "ticket"
         ],
         "description": "The alert that rings by `deploy/alerts.yaml`: `page` or `ticket`."
+      },
+      "worst": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "atMs": {
+              "type": "number",
+              "description": "When the day of UTC began.",
+              "example": 1763719000000
+            },
+            "jobs": {
+              "type": "integer",
+              "minimum": 0,
+              "description": "Starts that were late, dead letters of jobs that were too late to start, and jobs that expired without a start."
+            },
+            "share": {
+              "type": "number",
+              "description": "Which share of the whole budget that is: above 1 the day alone was more than the budget."
+            },
+            "causes": {
+              "type": "array",
+              "items": {
+                "type": "object",
+                "properties": {
+                  "cause": {
+                    "type": "string",
+                    "enum": [
+                      "behind",
+                      "busy",
+                      "clock-set",
+                      "closed",
+                      "concurrency",
+                      "group-full",
+                      "line",
+                      "linger",
+                      "made-late",
+                      "no-leader",
+                      "no-worker",
+                      "paused",
+                      "promotion",
+                      "ran",
+                      "rate",
+                      "unasked",
+                      "unproven",
+                      "worker"
+                    ]
+                  },
+                  "text": {
+                    "type": "string",
+                    "description": "In words."
+                  },
+                  "jobs": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Late starts."
+                  }
+                },
+                "required": [
+                  "cause",
+                  "text",
+                  "jobs"
+                ]
+              },
+              "description": "Late starts by the cause that held each longest, the most first. Workers have told them: empty where none has."
+            },
+            "held": {
+              "type": [
+                "object",
+                "null"
+              ],
+              "properties": {
+                "by": {
+                  "type": "string"
+                },
+                "what": {
+                  "type": "string",
+                  "enum": [
+                    "closed",
+                    "leaderless",
+                    "paused",
+                    "unserved"
+                  ]
+                },
+                "ms": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "what",
+                "ms"
+              ],
+              "description": "What held the queue longest that day, as its diary tells it; null: nothing is told."
+            }
+          },
+          "required": [
+            "atMs",
+            "jobs",
+            "share",
+            "causes",
+            "held"
+          ]
+        },
+        "description": "The days that spent most of the budget, five at the most, the one with most jobs first."
       }
     },
     "required": [
@@ -1921,7 +2021,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "budget",
       "left",
       "burn",
-      "alert"
+      "alert",
+      "worst"
     ],
     "description": "The same with the name of its queue."
   },
@@ -6946,6 +7047,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "id": {
         "type": "string"
       },
+      "pause": {
+        "$ref": "#/components/schemas/WorkerPause",
+        "description": "It starts nothing new; left out: it is not paused."
+      },
       "pending": {
         "type": "integer",
         "minimum": 0,
@@ -7034,6 +7139,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "minimum": 0
         },
         "description": "How many jobs of each queue it runs at a time; left out where the process does not say it."
+      },
+      "pauses": {
+        "type": "boolean",
+        "description": "Whether it can be paused: a worker of an older version hears of no pause."
       }
     },
     "required": [
@@ -7041,7 +7150,51 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "pending",
       "queues",
       "state",
-      "jobs"
+      "jobs",
+      "pauses"
+    ]
+  },
+  "WorkerPause": {
+    "type": "object",
+    "properties": {
+      "sinceMs": {
+        "type": "number",
+        "description": "Since when, epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "by": {
+        "type": "string"
+      },
+      "reason": {
+        "type": "string"
+      }
+    },
+    "required": [
+      "sinceMs"
+    ],
+    "description": "Why a worker starts nothing new."
+  },
+  "WorkerPaused": {
+    "type": "object",
+    "properties": {
+      "changed": {
+        "type": "boolean"
+      },
+      "worker": {
+        "type": "string"
+      },
+      "paused": {
+        "type": "boolean"
+      },
+      "pause": {
+        "$ref": "#/components/schemas/WorkerPause",
+        "description": "The pause that holds, or the one that has ended."
+      }
+    },
+    "required": [
+      "changed",
+      "worker",
+      "paused"
     ]
   },
   "VersionCount": {

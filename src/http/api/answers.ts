@@ -47,6 +47,7 @@ import type { Leader, Led, SeenWorker, SeenWorkers, VersionCount } from '../../c
 import type { QueueLimits, QueueSettingsView, SettingOverride } from '../../client/queues/settings.ts';
 import type { QueueCounts, QueueReport } from '../../client/queues/stats.ts';
 import type { ShownWait, Why } from '../../client/queues/why.ts';
+import type { WorkerPause } from '../../client/queues/workers.ts';
 import type { Backlog, Forecast, ForecastBucket, QueueForecast } from '../../client/schedules/forecast.ts';
 import type { FiredJob, LeftOut, PreviewRow, ScheduleChange, ScheduleView } from '../../client/schedules/schedules.ts';
 import type { Day, DayEvent, QueueDay } from '../../inspect/day.ts';
@@ -387,6 +388,13 @@ export interface Answers {
     readonly workers: readonly Answers['Worker'][];
   };
   readonly Worker: Omit<SeenWorker, 'connections'>;
+  readonly WorkerPause: WorkerPause;
+  readonly WorkerPaused: Changed & {
+    readonly worker: string;
+    readonly paused: boolean;
+    /** The pause that holds, or the one that has ended. */
+    readonly pause: WorkerPause | undefined;
+  };
   readonly VersionCount: VersionCount;
   readonly Findings: { readonly ok: boolean; readonly checks: readonly Result[] };
   readonly Finding: Result;

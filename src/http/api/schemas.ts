@@ -71,6 +71,7 @@ export const setName = textOf(
   'import-7',
 );
 export const groupName = textOf(/^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
+export const workerId = textOf(/^[\w.:-]{1,64}$/, 'the id of a worker: 1 to 64 of A-Z a-z 0-9 . _ : -', 'w-7f3a');
 /** Also those that duestream made itself, and those of foreign producers. */
 export const anyJobId = z.string().min(1).max(1024).openapi({
   description:

@@ -4,6 +4,10 @@
  *
  * They only *nominate* the dead. A wall clock that jumps, or Redis away for longer than a TTL, removes every heartbeat
  * in one instant; that is why an observer looks twice, a grace apart, and why XCLAIM's min-idle decides.
+ *
+ * A worker is paused in its heartbeat: somebody writes there since when, by whom and why, and the worker finds it where it prolongs
+ * the key, with one command as before. So everybody who sees the worker sees its pause. The pause ends with the key, and a worker
+ * that makes its key anew, because Redis has lost it, writes its pause again.
  */
 import { messageOf } from '../../kernel/errors.ts';
 import type { Redis } from '../connection/connect.ts';
@@ -12,6 +16,14 @@ import { controlKeys } from '../keys.ts';
 import { inParts } from './bytes.ts';
 import { scripts } from './script-table.ts';
 import { run, text } from './scripts.ts';
+
+/** Why a worker starts nothing new. */
+export interface WorkerPause {
+  /** Since when, epoch ms by the clock of Redis. */
+  readonly sinceMs: number;
+  readonly by?: string;
+  readonly reason?: string;
+}
 
 export interface Identity {
   /** Random per process start; for workers it is the consumer's name. */
@@ -34,20 +46,46 @@ export interface Identity {
   readonly holds?: boolean;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
   readonly lag?: number;
+  /** Of a worker that hears of a pause. Older versions do not, and go on. */
+  readonly pauses?: boolean;
+  /** Of a worker: it starts nothing new. */
+  readonly paused?: WorkerPause;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
   readonly beatTtlMs?: number;
+}
+
+interface Beat {
+  readonly namespace: string;
+  readonly identity: Identity;
+  readonly ttlMs: number;
 }
 
 /**
  * Sends one heartbeat. The value is written only when the key is not there; `anew` says so, because then other control
  * keys may have vanished with it.
  */
-export async function beat(
+export async function beat(redis: Redis, one: Beat): Promise<'kept' | 'anew'> {
+  const keys = controlKeys(one.namespace);
+  if ((await redis.pexpire(keys.beat(one.identity.id), one.ttlMs)) === 1) return 'kept';
+  return beatAnew(redis, one);
+}
+
+/** The same of a worker, which hears with it whether it is paused: with a key that was made anew it is as before. */
+export async function beatAndHear(
   redis: Redis,
-  { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
-): Promise<'kept' | 'anew'> {
+  one: Beat,
+): Promise<{ readonly isAnew: boolean; readonly paused: WorkerPause | undefined }> {
+  const keys = controlKeys(one.namespace);
+  const said = await redis.getex(keys.beat(one.identity.id), 'PX', one.ttlMs);
+  if (said !== null) return { isAnew: false, paused: said.includes(PAUSED) ? decode(said)?.paused : undefined };
+  return { isAnew: (await beatAnew(redis, one)) === 'anew', paused: one.identity.paused };
+}
+
+/** Within a text of JSON quotes have a backslash: it stands where the field does, and nowhere else. */
+const PAUSED = '"paused":{';
+
+async function beatAnew(redis: Redis, { namespace, identity, ttlMs }: Beat): Promise<'kept' | 'anew'> {
   const keys = controlKeys(namespace);
-  if ((await redis.pexpire(keys.beat(identity.id), ttlMs)) === 1) return 'kept';
   const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
   const reply = await run(redis, scripts.beat, { keys: { ...keys, beat: keys.beat(identity.id) }, args });
   if (text(reply) === 'kept') return 'kept';
@@ -67,6 +105,46 @@ async function forgetSome(redis: Redis, namespace: string): Promise<void> {
   if (some.length <= LISTED_FEW) return;
   const lost = await withoutBeat(redis, namespace, some);
   await forget(redis, namespace, ...lost.slice(0, FORGOTTEN_AT_ONCE));
+}
+
+/** What became of a call that pauses a worker or lets it go on. */
+export type WorkerTold =
+  /** `pause`: the one that holds, or the one that has ended. */
+  | { readonly kind: 'ok' | 'same'; readonly pause: WorkerPause | undefined }
+  /** It has no heartbeat, or it is no worker. */
+  | { readonly kind: 'gone' }
+  /** Its version hears of no pause. */
+  | { readonly kind: 'deaf'; readonly version: string | undefined };
+
+/** How often somebody else may write into a heartbeat while it is read and replaced. */
+const TELL_TRIES = 10;
+
+/** @param pause undefined: the worker goes on */
+export async function tellWorker(
+  redis: Redis,
+  {
+    namespace,
+    id,
+    pause,
+  }: { readonly namespace: string; readonly id: string; readonly pause: WorkerPause | undefined },
+): Promise<WorkerTold> {
+  const keys = controlKeys(namespace);
+  const beatKey = keys.beat(id);
+  for (let tries = 0; tries < TELL_TRIES; tries += 1) {
+    const before = await redis.get(beatKey);
+    const identity = decode(before);
+    if (before === null || identity?.role !== 'worker' || identity.id !== id) return { kind: 'gone' };
+    const { paused, ...rest } = identity;
+    if (identity.pauses !== true) return { kind: 'deaf', version: identity.version };
+    if ((paused === undefined) === (pause === undefined)) return { kind: 'same', pause: paused };
+    const after = JSON.stringify(pause === undefined ? rest : { ...rest, paused: pause });
+    const reply = text(
+      await run(redis, scripts.tell, { keys: { ...keys, beat: beatKey }, args: { process: id, before, after } }),
+    );
+    if (reply === 'gone') return { kind: 'gone' };
+    if (reply === 'ok') return { kind: 'ok', pause: pause ?? paused };
+  }
+  throw new Error(`the heartbeat of ${id} was written again and again meanwhile`);
 }
 
 /** A subscriber says how far behind it is, beside a heartbeat that is there. */

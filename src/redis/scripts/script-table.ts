@@ -299,6 +299,7 @@ export const scripts = named({
   undeclare: define({ late: 'refused', keys: ['queues', 'wake'], args: ['now', 'queue', 'mode'], each: ['setting'] }),
   identify: define({ late: 'harmless', keys: ['id'], args: ['candidate'], reply: 'text' }),
   forget: define({ late: 'harmless', keys: ['alive', 'beat'], args: ['process'], reply: 'text' }),
+  tell: define({ late: 'refused', keys: ['beat', 'wake'], args: ['now', 'process', 'before', 'after'], reply: 'text' }),
   issue: define({
     late: 'refused',
     keys: ['tokens'],

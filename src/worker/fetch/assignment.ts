@@ -2,7 +2,8 @@
  * Which partitions wake this worker, in a cluster. There each ready job is announced to a few workers of its
  * partition, not to all, so that a process hears and asks no more when there are more partitions. Each partition has two
  * workers or more, each worker as many as the others, and everybody comes to the same from the same heartbeats. The rest
- * of the partitions it looks into now and then (`polling-fetcher.ts`): views may differ, and its workers may be full.
+ * of the partitions it looks into now and then (`polling-fetcher.ts`): views may differ, and its workers may be full. A worker that is paused
+ * is told of nothing.
  */
 
 import type { Queue } from '../../job/queue.ts';
@@ -51,7 +52,7 @@ export function createAssignment(parts: {
     if (clock.monotonicMs() - lookedMs < everyMs) return;
     const present = await presence(commands, namespace);
     const others = present.flatMap(({ id, identity }) =>
-      identity?.role === 'worker' && identity.queues.includes(queue) ? [id] : [],
+      identity?.role === 'worker' && identity.queues.includes(queue) && !identity.paused ? [id] : [],
     );
     const names = [...new Set([...others, consumer])].sort();
     lookedMs = clock.monotonicMs();

@@ -84,6 +84,11 @@ export class StreamFetcher {
     this.loop.wake();
   }
 
+  /** A read that waits ends: the worker is to take nothing new. One that Redis answers at that moment still brings something. */
+  endRead(): void {
+    if (this.#read) void unblock(this.#parts.commands, this.#parts.blocking);
+  }
+
   /** One read: waits for a free slot and for entries. */
   async pass(): Promise<number | Idle> {
     const { inFlight, roundTrips } = this.#parts;

@@ -94,7 +94,7 @@ async function pass(adopting: Adopting): Promise<number> {
 async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
   const { commands, inFlight, events, starter } = adopting;
   const unseen = await unseenOf(adopting, ref);
-  const strange = unseen.slice(0, inFlight.free());
+  const strange = unseen.slice(0, inFlight.vacant());
   const left = unseen.length - strange.length;
   if (strange.length === 0) return left;
   const deliveries = await readEntries(commands, ref.keys, strange);

@@ -11,7 +11,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { pauseAfter } from '../../redis/connection/outage.ts';
 import type { ServerClock } from '../../redis/connection/server-clock.ts';
 import { createServerWatch } from '../../redis/connection/server-watch.ts';
-import { beat, type Identity, leave } from '../../redis/scripts/presence.ts';
+import { beat, beatAndHear, type Identity, leave, type WorkerPause } from '../../redis/scripts/presence.ts';
 
 export interface HeartbeatParts {
   readonly redis: Redis;
@@ -25,6 +25,8 @@ export interface HeartbeatParts {
   readonly lookBeats?: number;
   /** A queue that was removed, or lost with everything else, has to be declared again. */
   readonly onLook?: () => Promise<unknown>;
+  /** Of a worker: it was paused, or with undefined goes on. */
+  readonly onPause?: (pause: WorkerPause | undefined) => void;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -51,9 +53,10 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   let beatenMs = clock.monotonicMs();
   /** How many beats there are until the next look. */
   let beatsLeft = 0;
+  const beatOnce = beating(parts);
 
   async function pass(): Promise<number> {
-    const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
+    const anew = await beatOnce();
     await watch.look(anew);
     if (anew || beatsLeft <= 0) await look();
     beatsLeft -= 1;
@@ -104,5 +107,20 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     lastProgressMs: loop.lastProgressMs,
     lastTurnMs: loop.lastTurnMs,
     steadySinceMs: () => steadySinceMs,
+  };
+}
+
+/** One beat each time it is called. It says whether its key was gone. */
+function beating({ redis, namespace, identity, beatTtlMs: ttlMs, onPause }: HeartbeatParts): () => Promise<boolean> {
+  if (!onPause) return async () => (await beat(redis, { namespace, identity, ttlMs })) === 'anew';
+  /** As it was heard last. A key that is made anew has it again. */
+  let paused: WorkerPause | undefined;
+  return async () => {
+    const own = paused === undefined ? identity : { ...identity, paused };
+    const heard = await beatAndHear(redis, { namespace, identity: own, ttlMs });
+    const isOther = (heard.paused === undefined) !== (paused === undefined);
+    paused = heard.paused;
+    if (isOther) onPause(paused);
+    return heard.isAnew;
   };
 }

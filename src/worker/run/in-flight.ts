@@ -140,6 +140,7 @@ export class InFlight {
   /** Conditions that callers of `until` wait for. */
   readonly #waiting = new Set<() => void>();
   #isOpen = true;
+  #isPaused = false;
   #reserved = 0;
   #spare = 0;
   #hadSpare = false;
@@ -172,11 +173,17 @@ export class InFlight {
     return starting + started + running + overtaken;
   }
 
+  /** Slots for something new: none while the worker is paused. */
+  free(): number {
+    return this.#isPaused ? 0 : this.vacant();
+  }
+
   /**
    * Slots that have no job and are not reserved. A slot is reserved for each entry that a call under way may bring, and for
-   * each suspect that waits, which starts without asking for one.
+   * each suspect that waits, which starts without asking for one. Of entries that Redis has given to this worker already also a
+   * paused one asks for these: nobody else would start them.
    */
-  free(): number {
+  vacant(): number {
     return Math.max(0, this.concurrency + this.#spare - this.busy() - this.#count.suspected - this.#reserved);
   }
 
@@ -226,6 +233,12 @@ export class InFlight {
 
   isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** Paused, it takes nothing new, and goes on with what it has. */
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.#notify();
   }
 
   /** Closed, nothing more is to be started. */

@@ -86,7 +86,7 @@ export class Starter {
     const { inFlight } = this.#parts;
     const fresh = deliveries.filter(({ entry }) => !inFlight.has(ref, entry));
     // A read and a take-over can both have counted on the same free slot. Or a suspect is alone meanwhile.
-    const room = this.#isStopping() || !inFlight.isOpen() ? 0 : inFlight.free();
+    const room = this.#isStopping() || !inFlight.isOpen() ? 0 : inFlight.vacant();
     const entries = fresh.slice(0, room).map((delivery) => inFlight.add(ref, delivery));
     // Without a wait where nothing is released: the reader sends the call that starts the rest together with its next
     // read.

@@ -4,6 +4,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { operations } from '../../../src/client/operations.ts';
 import { verbs } from '../../../src/http/api/api.ts';
 import { escapedPart, writePart } from '../../../src/kernel/path-part.ts';
+import { beat, leave } from '../../../src/redis/scripts/presence.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
 
@@ -925,6 +926,17 @@ describe('what people look at', () => {
     const versions = [{ version: packageJson.version, processes: 1 }];
     expect(await ask('GET /v1/workers')).toMatchObject({ status: 200, body: { workers: [], versions } });
     expect(await ask('GET /v1/workers?queue=emials')).toMatchObject(problem(404, 'not-found'));
+    const identity = { id: 'w-1', role: 'worker' as const, host: 'mill', pid: 7, startedMs: 1, queues: ['emails'] };
+    await beat(api.place.redis, { namespace: 'duestream', identity: { ...identity, pauses: true }, ttlMs: 60_000 });
+    const paused = await ask('POST /v1/workers/w-1/pause', { body: { reason: 'a dump' } });
+    const pause = { sinceMs: expect.any(Number), by: 'anonymous', reason: 'a dump' };
+    expect(paused).toMatchObject({ status: 200, body: { worker: 'w-1', paused: true, changed: true, pause } });
+    expect((await ask('GET /v1/workers')).body.workers).toMatchObject([{ id: 'w-1', pauses: true, pause }]);
+    expect(await ask('POST /v1/workers/w-1/resume')).toMatchObject({ status: 200, body: { paused: false, pause } });
+    for (const verb of ['pause', 'resume']) {
+      expect(await ask(`POST /v1/workers/w-2/${verb}`)).toMatchObject(problem(404, 'not-found'));
+    }
+    await leave(api.place.redis, 'duestream', 'w-1');
     const doctor = await ask('GET /v1/doctor');
     expect(doctor.body.checks.map(({ check }: { check: string }) => check)).toContain('eviction');
     expect(await ask('GET /v1/doctor', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));

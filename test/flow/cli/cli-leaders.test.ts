@@ -77,6 +77,59 @@ describe('leaders', () => {
   });
 });
 
+describe('a worker', () => {
+  const lives = async (said: object = { pauses: true }) => {
+    const identity = { id: 'w-7', role: 'worker' as const, host: 'mill', pid: 7, startedMs: Date.now(), queues: ['q'] };
+    await beat(the.redis, { namespace, identity: { ...identity, ...said }, ttlMs: 60_000 });
+  };
+
+  test('is paused and resumed by its id, once, and the list says why', async () => {
+    await lives();
+    const { out } = await due(['workers', 'pause', 'w-7', '--reason', 'a heap dump']);
+    expect(out).toBe(
+      'w-7 is paused, from its next heartbeat on\nwhat it runs goes on to its end\nto go on: duestream workers resume w-7\n',
+    );
+    expect((await due(['workers', 'pause', 'w-7'])).out).toMatch(
+      /^w-7 was paused already for .* by \S+@\S+: a heap dump\n/,
+    );
+    const listed = (await due(['queues', 'workers'])).out;
+    expect(listed).toMatch(/^w-7 +paused +mill:7 /m);
+    expect(listed).toMatch(/^w-7 is paused for .*: a heap dump$/m);
+    expect((await due(['queues', 'why', 'q'])).out).not.toContain('no worker that lives');
+    expect(await answer(['workers', 'resume', 'w-7'])).toMatchObject({
+      worker: 'w-7',
+      paused: false,
+      changed: true,
+      pause: { reason: 'a heap dump' },
+    });
+    expect((await due(['workers', 'resume', 'w-7'])).out).toBe('w-7 was not paused\n');
+    const { entries } = await answer(['admin', 'audit']);
+    expect(entries).toMatchObject([
+      { verb: 'workers.resume', target: 'w-7' },
+      { verb: 'workers.pause', target: 'w-7', reason: 'a heap dump' },
+    ]);
+  });
+
+  test('that is paused is told where nothing moves because of it', async () => {
+    await lives();
+    await the.schedule('a');
+    await due(['workers', 'pause', 'w-7']);
+    const { out } = await due(['queues', 'why', 'q']);
+    expect(out).toContain('each worker that serves it is paused');
+    expect(out).toContain('let one go on: duestream workers resume w-7');
+  });
+
+  test('that does not live, or hears of no pause, is refused', async () => {
+    await lives({ version: '0.2.0' });
+    expect(await due(['workers', 'pause', 'w-9'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no worker'),
+    });
+    const old = await due(['workers', 'pause', 'w-7']);
+    expect([old.code, old.err]).toEqual([64, expect.stringContaining('hears of no pause')]);
+  });
+});
+
 describe('workers', () => {
   test('shows who lives, what each holds and what it runs', async () => {
     await alive('w-1', 'worker', ['q']);

@@ -4,7 +4,7 @@ import { type Askable, type AskField, askFields } from '../../../client/operatio
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Told } from '../answer.ts';
 import type { ProblemCode } from '../problem.ts';
-import { duration, groupName, queueName, reason, setName, strict, tagName } from '../schemas.ts';
+import { duration, groupName, queueName, reason, setName, strict, tagName, workerId } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 interface Sentences<Body> {
@@ -17,7 +17,7 @@ interface Sentences<Body> {
   readonly problems?: readonly ProblemCode[];
 }
 
-const NAMES = { queue: queueName, group: groupName, tag: tagName, set: setName };
+const NAMES = { queue: queueName, group: groupName, tag: tagName, set: setName, worker: workerId };
 const KINDS = { duration, words: reason, group: groupName };
 
 /** What of the path, the query and the body is one object, as the row wants it. */
@@ -33,7 +33,9 @@ export function asking<Body>({ name, scope, ask }: Askable<Body>, said: Sentence
   const isAsked = (field: AskField) => said.delete !== undefined || askFields[field].kind === 'group';
   const has = (isMeant: (field: AskField) => boolean) => [...needs, ...takes].some(isMeant);
   return verb({
-    ...{ name, scope, queues: 'path', summary: said.summary, doc: said.doc, problems: said.problems },
+    ...{ name, scope, summary: said.summary, doc: said.doc, problems: said.problems },
+    // What is about no queue is about all of them.
+    queues: names.includes('queue') ? 'path' : 'all',
     method: said.delete === undefined ? 'post' : 'delete',
     at: said.delete ?? `${names.map((one) => `/${one}s/{${one}}`).join('')}/${name.split('.')[1]}`,
     path: strict(Object.fromEntries(names.map((one) => [one, NAMES[one]]))) as unknown as z.ZodType<Given>,

@@ -1,6 +1,7 @@
 /** What comes due, who leads, who works, whether Redis can be trusted, and who changed what. */
 import { z } from '@hono/zod-openapi';
 import { auditEntries } from '../../../access/audit.ts';
+import { operations } from '../../../client/operations.ts';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import { leadersOf, workersSeen } from '../../../client/queues/processes.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
@@ -9,6 +10,7 @@ import { answers } from '../answer.ts';
 import { mayUse } from '../caller.ts';
 import { cursor, flagText, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
+import { asking } from './asks.ts';
 
 const forecast = verb({
   name: 'forecast',
@@ -98,7 +100,22 @@ const doctor = verb({
   },
 });
 
-export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, doctor];
+const pauseWorker = asking(operations.workers.pause, {
+  summary: 'Pause a worker',
+  doc: 'It takes no new job of any of its queues until it is resumed; jobs that it runs go on. It hears of it with its next heartbeat. The pause ends with the process. 404 where it does not live; a worker of an older version is refused.',
+  type: answers.WorkerPaused,
+  answer: 'It is paused; `changed` says whether it was not before.',
+  problems: ['bad-input'],
+});
+
+const resumeWorker = asking(operations.workers.resume, {
+  summary: 'Resume a worker',
+  type: answers.WorkerPaused,
+  answer: 'It goes on with its next heartbeat; `changed` says whether it was paused.',
+  problems: ['bad-input'],
+});
+
+export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, pauseWorker, resumeWorker, doctor];
 
 // Who changed what.
 
