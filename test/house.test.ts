@@ -19,13 +19,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: ['kernel', 'time', 'job'],
   redis: ['kernel', 'job', 'schedule'],
   config: ['kernel', 'time', 'job', 'schedule'],
-  client: ['kernel', 'time', 'job', 'schedule', 'redis'],
-  mover: ['kernel', 'time', 'job', 'schedule', 'redis'],
+  // Spans of calls and of starts.
+  telemetry: ['kernel', 'job'],
+  client: ['kernel', 'time', 'job', 'schedule', 'redis', 'telemetry'],
+  mover: ['kernel', 'time', 'job', 'schedule', 'redis', 'telemetry'],
   // client: what a handler schedules goes the way of a producer, on the worker's connection.
-  worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
+  worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'telemetry'],
   // The calls of a client as rows of a database, and the relay that makes them.
-  sql: ['kernel', 'job', 'client'],
-  metrics: ['kernel', 'job', 'redis'],
+  sql: ['kernel', 'job', 'client', 'telemetry'],
+  metrics: ['kernel', 'job', 'redis', 'telemetry'],
   // What people look at, by whichever window. config: for the type of what is remembered.
   inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],
   // Who may do what, and who did it.
@@ -104,6 +106,11 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'p-limit': ['client'],
 };
 
+/** The same of what an application has or has not, of which only types are imported. */
+const PEERS: Readonly<Record<string, readonly string[]>> = {
+  '@opentelemetry/api': ['kernel', 'telemetry', 'metrics'],
+};
+
 /** The same of what is built into the pages: nobody installs it with the package. */
 const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
   preact: ['dashboard'],
@@ -111,7 +118,13 @@ const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Who reads the environment. */
-const READS_ENVIRONMENT = ['config/', 'main.ts', 'embedded/'];
+const READS_ENVIRONMENT = [
+  'config/',
+  'main.ts',
+  'embedded/',
+  // The variables of OpenTelemetry, which applications set for all that they use.
+  'telemetry/names.ts',
+];
 
 /** Who may read a clock or set a timer besides `kernel/clock.ts`. */
 const READS_CLOCK: Readonly<Record<string, string>> = {
@@ -183,7 +196,7 @@ describe('imports', () => {
       imports(code)
         .filter((to) => !to.startsWith('.') && !to.startsWith('node:'))
         .map((to) => to.split('/', to.startsWith('@') ? 2 : 1).join('/'))
-        .filter((to) => !(OWNERS[to] ?? BUILT_IN[to])?.includes(station))
+        .filter((to) => !(OWNERS[to] ?? PEERS[to] ?? BUILT_IN[to])?.includes(station))
         .map((to) => `${path} -> ${to}`),
     );
     expect(broken).toEqual([]);
@@ -191,6 +204,16 @@ describe('imports', () => {
 
   test('every dependency has an owner, and no owner is left of a dependency that went', () => {
     expect(Object.keys(OWNERS).sort()).toEqual(Object.keys(packageJson.dependencies).sort());
+    expect(Object.keys(PEERS).sort()).toEqual(Object.keys(packageJson.peerDependencies).sort());
+  });
+
+  test('of what an application may lack only types are imported, and it is optional', () => {
+    const statements = sources.flatMap(({ path, code }) => code.split(';').map((text) => ({ path, text })));
+    const naming = statements.filter(({ text }) => imports(text).some((to) => to in PEERS));
+    expect(naming).not.toEqual([]);
+    expect(naming.filter(({ text }) => !/\bimport type\b/.test(text)).map(({ path }) => path)).toEqual([]);
+    const optional = Object.fromEntries(Object.keys(PEERS).map((name) => [name, { optional: true }]));
+    expect(packageJson.peerDependenciesMeta).toEqual(optional);
   });
 });
 

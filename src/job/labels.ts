@@ -169,10 +169,10 @@ export const UNFIT = /[\p{Cc}\p{Cs}]/u;
 
 /** Sorted by name; undefined for none. @throws DuestreamError `bad-input` that names the header */
 export function parseHeaders(given: unknown, what = 'headers'): JobHeaders | undefined {
-  if (Object.prototype.toString.call(given) !== '[object Object]') throw bad(what, show(given), HEADERS_ALLOWED);
+  if (!isPlainObject(given)) throw bad(what, show(given), HEADERS_ALLOWED);
   const found = new Map<string, string>();
   let bytes = 0;
-  for (const [name, value] of Object.entries(given as object)) {
+  for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase();
     if (found.has(lower)) throw bad(`a name in ${what}`, show(name), `${lower} once, in whatever case`);
     found.set(lower, checkedHeader(what, name, value));
@@ -186,12 +186,37 @@ export function parseHeaders(given: unknown, what = 'headers'): JobHeaders | und
   return sorted.length === 0 ? undefined : Object.freeze(Object.fromEntries(sorted));
 }
 
+const isPlainObject = (given: unknown): given is object => Object.prototype.toString.call(given) === '[object Object]';
+
 /** A value may be a secret, so no message shows it. */
 function checkedHeader(what: string, name: string, value: unknown): string {
   if (!NAME.test(name)) throw bad(`a name in ${what}`, show(name), "letters, digits and !#$%&'*+-.^_`|~");
   if (typeof value !== 'string') throw bad(`${what}.${name}`, `a ${typeof value}`, 'a text');
   if (!UNFIT.test(value)) return value;
   throw bad(`${what}.${name}`, 'a text with a control character', 'a text without');
+}
+
+/** Adds to the headers that a caller gives those of what goes on around the call, such as a trace. */
+export type Carry = (given: JobHeaders | undefined) => JobHeaders | undefined;
+
+/**
+ * The headers that a caller gives, and others that it did not ask for. A name that the caller gives keeps its value, and what has no
+ * room is left out: no call is refused because of them. What the caller gives is checked later.
+ */
+export function withHeaders(given: JobHeaders | undefined, more: JobHeaders): JobHeaders {
+  if (given !== undefined && !isPlainObject(given)) return given;
+  const own = Object.entries(given ?? {});
+  const names = new Set(own.map(([name]) => name.toLowerCase()));
+  let bytes = own.reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
+  const added: [string, string][] = [];
+  for (const [name, value] of Object.entries(more)) {
+    const most = bytes + Buffer.byteLength(name + value);
+    const isFit = NAME.test(name) && !UNFIT.test(value) && !names.has(name);
+    if (!isFit || own.length + added.length >= HEADERS_MAX || most > BYTES_MAX) continue;
+    bytes = most;
+    added.push([name, value]);
+  }
+  return added.length === 0 ? (given ?? NO_HEADERS) : { ...given, ...Object.fromEntries(added) };
 }
 
 export const headersText = (headers: JobHeaders): string => new URLSearchParams(headers).toString();

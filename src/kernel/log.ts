@@ -5,6 +5,7 @@
 import { type Callbacks, createCallbacks } from './callbacks.ts';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { spanIds } from './telemetry.ts';
 
 type Write = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
@@ -21,7 +22,8 @@ export interface Log {
 }
 
 /**
- * A logger that a caller gives, or one that says nothing. What it throws later ends in `callbacks.ts`.
+ * A logger that a caller gives, or one that says nothing. What it throws later ends in `callbacks.ts`. What is said while a span of
+ * OpenTelemetry goes on has its ids, in whichever log it is said.
  *
  * @throws DuestreamError `bad-input` for one that lacks a method, such as `console`, which has no `child`
  */
@@ -51,6 +53,11 @@ export const silentLog: Log = {
   child: () => silentLog,
 };
 
+function traced(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const ids = spanIds();
+  return ids ? { ...ids, ...fields } : fields;
+}
+
 /** One per log, so that what it fails at is told once, and for a guard itself. */
 const guards = new WeakMap<Log, Log>();
 
@@ -58,7 +65,7 @@ function guarded(log: Log, callbacks: Callbacks): Log {
   const write =
     (method: 'debug' | 'info' | 'warn' | 'error'): Write =>
     (fields, message) =>
-      callbacks.call(method, () => log[method](fields, message), undefined);
+      callbacks.call(method, () => log[method](traced(fields), message), undefined);
   return {
     debug: write('debug'),
     info: write('info'),

@@ -86,7 +86,7 @@ function moverFamiliesOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
-    scheduleLateness: new Histogram({
+    scheduleLateness: new JobHistogram({
       name: 'duestream_schedule_lateness_seconds',
       help: 'Time from an instant of a schedule until its job was made, by the clock of Redis.',
       labelNames: ['queue'],

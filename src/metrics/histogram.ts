@@ -18,28 +18,29 @@ export class Series {
   readonly labels: Labels;
   /** How many were within each bound and above the one before it; the last: above all. */
   readonly counts: number[];
-  readonly #bounds: readonly number[];
+  readonly #of: Pick<JobHistogram, 'bounds' | 'record'>;
   sum = 0;
   count = 0;
   /** The largest since the windows were turned last, and of the window before. */
   largest = 0;
   before = 0;
 
-  constructor(labels: Labels, bounds: readonly number[]) {
+  constructor(labels: Labels, of: Pick<JobHistogram, 'bounds' | 'record'>) {
     this.labels = labels;
-    this.#bounds = bounds;
-    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
+    this.#of = of;
+    this.counts = Array.from({ length: of.bounds.length + 1 }, () => 0);
   }
 
   /** The same value so many times. */
   observe(value: number, times = 1): void {
-    const bounds = this.#bounds;
+    const { bounds, record } = this.#of;
     let at = 0;
     while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1;
     this.counts[at] = (this.counts[at] ?? 0) + times;
     this.sum += value * times;
     this.count += times;
     if (value > this.largest) this.largest = value;
+    if (record) for (let nth = 0; nth < times; nth += 1) record(value, this.labels);
   }
 }
 
@@ -69,7 +70,9 @@ export function largestOf(
 export class JobHistogram extends Histogram<string> {
   readonly #name: string;
   readonly #help: string;
-  readonly #bounds: readonly number[];
+  readonly bounds: readonly number[];
+  /** Told each observation besides, one by one. */
+  record: ((value: number, labels: Labels) => void) | undefined = undefined;
   readonly #series = new Map<string, Series>();
   readonly #collect: HistogramConfiguration<string>['collect'];
   #turnedMs = Number.NEGATIVE_INFINITY;
@@ -78,14 +81,14 @@ export class JobHistogram extends Histogram<string> {
     super(options);
     this.#name = options.name;
     this.#help = options.help;
-    this.#bounds = options.buckets;
+    this.bounds = options.buckets;
     this.#collect = options.collect;
   }
 
   /** Keep it: to look it up costs more than to observe. */
   series(labels: Labels): Series {
     const key = JSON.stringify(labels);
-    const series = this.#series.get(key) ?? new Series(labels, this.#bounds);
+    const series = this.#series.get(key) ?? new Series(labels, this);
     this.#series.set(key, series);
     return series;
   }
@@ -126,7 +129,7 @@ export class JobHistogram extends Histogram<string> {
   #valuesOf({ labels, counts, sum, count }: Series): MetricValueWithName<string>[] {
     const bucket = `${this.#name}_bucket`;
     let within = 0;
-    const buckets = this.#bounds.map((le, at) => {
+    const buckets = this.bounds.map((le, at) => {
       within += counts[at] ?? 0;
       return { labels: { le, ...labels }, value: within, metricName: bucket };
     });

@@ -14,6 +14,7 @@ import { outageOf } from '../redis/connection/outage.ts';
 import type { ServerReading } from '../redis/connection/server-reading.ts';
 import { createFamilies, type Families } from './families.ts';
 import type { Series } from './histogram.ts';
+import { createShowing } from './instruments.ts';
 import { fillQueues, type PartitionReading, QUEUE_WIDE } from './readings.ts';
 
 export type { Registry };
@@ -136,7 +137,7 @@ function observeEvents(
       'job.failed': ran('failed'),
       'schedule.fired': ({ queue, outcome, latenessMs }) => {
         families.scheduleFires.inc({ ...of(queue), outcome });
-        if (outcome === 'ok') families.scheduleLateness.observe(of(queue), seconds(latenessMs));
+        if (outcome === 'ok') families.scheduleLateness.series(of(queue)).observe(seconds(latenessMs));
       },
       'schedule.missed': ({ queue }) => families.scheduleMissed.inc(of(queue)),
       'job.overran': ({ queue }) => families.overran.inc(of(queue)),
@@ -303,6 +304,7 @@ function create(registry: Registry): Shared {
   const queues = new Set<string>();
   const forgetters = new Set<(queue: string) => void>();
   let filling: Promise<void> | undefined;
+  const show = createShowing(registry);
 
   /** The families of one scrape share one reading, so that many of them cost Redis as much as one. */
   function collect(): Promise<void> {
@@ -348,13 +350,21 @@ function create(registry: Registry): Shared {
     queues,
     forgetters,
     join(source) {
-      const queueWide: readonly string[] = source.isQueueWide ? [] : [...QUEUE_WIDE, ...OF_REDIS];
-      const left = new Set<string>([...queueWide, ...source.without]);
-      for (const [name, family] of Object.entries(families)) if (!left.has(name)) registry.registerMetric(family);
+      for (const family of filledBy(families, source)) registry.registerMetric(family);
       sources.add(source);
-      return () => sources.delete(source);
+      show(true);
+      return () => {
+        sources.delete(source);
+        show(sources.size > 0);
+      };
     },
   };
+}
+
+function filledBy(families: Families, { isQueueWide, without }: Source) {
+  const queueWide: readonly string[] = isQueueWide ? [] : [...QUEUE_WIDE, ...OF_REDIS];
+  const left = new Set<string>([...queueWide, ...without]);
+  return Object.entries(families).flatMap(([name, family]) => (left.has(name) ? [] : [family]));
 }
 
 /** Queues that have series here and that no part knows any more. An outage says nothing. */
@@ -367,11 +377,12 @@ async function goneOf(queues: readonly string[], sources: readonly Source[]): Pr
 
 /** Removes the series that this process counted. A scrape fills the other series anew in any case. */
 function removeQueue(families: Families, queue: string): void {
-  const { moverPassDuration, promotionLateness, startLateness, runDuration } = families;
-  for (const one of [moverPassDuration, promotionLateness, startLateness, runDuration]) one.removeQueue(queue);
-  const { scheduleMissed, scheduleLateness, overran, fenced, adopted, parkedJobs, waitingSuspects, lostSlots } =
-    families;
-  for (const one of [scheduleMissed, scheduleLateness, overran, fenced, adopted]) one.remove({ queue });
+  const { moverPassDuration, promotionLateness, scheduleLateness, startLateness, runDuration } = families;
+  for (const one of [moverPassDuration, promotionLateness, scheduleLateness, startLateness, runDuration]) {
+    one.removeQueue(queue);
+  }
+  const { scheduleMissed, overran, fenced, adopted, parkedJobs, waitingSuspects, lostSlots } = families;
+  for (const one of [scheduleMissed, overran, fenced, adopted]) one.remove({ queue });
   for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
   for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
 }

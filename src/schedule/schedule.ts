@@ -7,6 +7,7 @@
 
 import { memberOf } from '../job/codec.ts';
 import type { HeaderOptions } from '../job/fields.ts';
+import type { Carry } from '../job/labels.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { spreadMs } from '../kernel/spread.ts';
@@ -105,6 +106,13 @@ export function recurrenceOf(schedule: Schedule): Recurrence {
     endMs,
     calendar: calendar === undefined ? undefined : parseCalendar(calendar),
   };
+}
+
+/** The same schedule, whose jobs carry the trace of whoever makes them now. */
+export function carriedBy(schedule: Schedule, carry: Carry | undefined): Schedule {
+  const { header } = schedule;
+  const headers = carry?.(header.headers);
+  return headers ? { ...schedule, header: { ...header, headers } } : schedule;
 }
 
 /** When the job of an instant is due: the instant, later by a jitter that follows from name and instant. */

@@ -19,6 +19,7 @@ import { type Clock, systemClock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { snapshot } from '../kernel/snapshot.ts';
+import { beginSend, type SendSpan } from '../telemetry/spans.ts';
 import { type OutboxState, stateOf } from './claims.ts';
 import { type After, type Dialect, NOW_MS, parseDialect, type Rows, type Run, rowsOf, send } from './database.ts';
 import { type ListRowsOptions, listRows, type OutboxRow, removeRows, retryRows } from './people.ts';
@@ -176,9 +177,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return {
     // The rows that `run` has at once, or a promise of them, are the only witness of the type of the result.
     schedule: ((run: Run, queue: QueueInput<unknown>, data: unknown, given: ScheduleOptions = {}) =>
-      schedule(run, { queue, data, options: given }, parts)) as Outbox['schedule'],
+      traced(beginSend(queue), parts, (own) =>
+        schedule(run, { queue, data, options: given }, own),
+      )) as Outbox['schedule'],
     scheduleMany: ((run: Run, queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[]) =>
-      scheduleMany(run, { queue, jobs }, parts)) as Outbox['scheduleMany'],
+      traced(beginSend(queue, jobs), parts, (own) =>
+        scheduleMany(run, { queue, jobs }, own),
+      )) as Outbox['scheduleMany'],
     cancel: ((run: Run, queue: QueueInput<unknown>, given: string) => {
       const { name } = queueOf(queue);
       const id = parseAnyId(given, false);
@@ -218,7 +223,13 @@ interface Parts {
   readonly orderOf: Orders['next'];
   readonly horizonMs: number;
   readonly dataBytesMax: number;
+  /** The trace that a call belongs to, which its row carries over to Redis. */
+  readonly carry?: SendSpan['carry'];
 }
+
+/** The call in its span, where the application traces its calls. */
+const traced = (span: SendSpan | undefined, parts: Parts, call: (parts: Parts) => unknown): unknown =>
+  span ? span.around(() => call({ ...parts, carry: span.carry })) : call(parts);
 
 interface Given {
   readonly queue: QueueInput<unknown>;

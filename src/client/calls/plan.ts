@@ -8,7 +8,7 @@ import { debounceLetter, withOrder } from '../../job/debounce.ts';
 import { allOptions, editFields, headerOf, type JobOverrides, NOTHING, overridesOf } from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
-import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
+import { type Carry, COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import type { Queue } from '../../job/queue.ts';
 import { countedRecord, entriesOfRecord, lateRecord } from '../../job/record-header.ts';
@@ -51,6 +51,8 @@ export interface PlanLimits {
   readonly delivery?: Queue['delivery'] | undefined;
   /** The schemas of the queue, by the names of its jobs. */
   readonly jobs?: Queue['jobs'] | undefined;
+  /** The trace that the call belongs to. An update gives it to a job that it makes, and to no other. */
+  readonly carry?: Carry | undefined;
 }
 
 /** What the settings of a client say of every job. */
@@ -97,9 +99,11 @@ function planned(
   const name = jobOptions.name.check(options.name, 'name');
   const debounced = debouncedCall(id, options, limits);
   const dueMs = debounced?.dueMs ?? spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
+  const headers = limits.carry?.(options.headers);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
   const body = encodeBody({ name, data }, overrides);
-  const asked = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING, debounced?.letter);
+  const header = headers ? headerOf({ ...options, headers }, dueMs) : hasOwn ? headerOf(options, dueMs) : NOTHING;
+  const asked = encodeRecord(dueMs, body, header, debounced?.letter);
   // A call with mode replace is the same one if the record is the same.
   const isLate = limits.nowMs - dueMs >= MADE_LATE_MS && ifExists !== 'replace';
   const record = isLate ? lateRecord(asked, Math.floor(limits.nowMs)) : asked;

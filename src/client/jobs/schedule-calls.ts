@@ -12,6 +12,7 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, isPromise } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
+import { beginSend, type SendSpan } from '../../telemetry/spans.ts';
 import type { CallClock, Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { limitsOf, namedMember, type Plan, type PlanLimits, planJob, planListed } from '../calls/plan.ts';
@@ -35,6 +36,8 @@ interface Moment {
   readonly newId: (() => string) | undefined;
   /** Of a call that goes through middleware: it has had its turn since it was made. */
   readonly turn?: Turn;
+  /** The call, where an application traces its calls. */
+  readonly span?: SendSpan;
 }
 
 /** The calls, through the middleware where there is any. */
@@ -49,7 +52,7 @@ export function schedulingOf(
     calledMs: clock.monotonicMs(),
     newId: count === 0 ? undefined : reserveJobIds(count),
   });
-  const plain = plainCalls(settings, calls, momentOf);
+  const plain = tracedCalls(plainCalls(settings, calls), momentOf);
 
   /** However long a middleware takes, the jobs keep the moment of the call, and the call its place among others. */
   async function through(
@@ -123,10 +126,12 @@ const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => (
   keys: plans.flatMap(({ id, isNewId }) => (isNewId === true ? [] : [memberOf(id)])),
 });
 
-const limitsIn = (parts: SchedulingParts, to: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits =>
-  parts.limits(calledMs, newId, to);
+function limitsIn(parts: SchedulingParts, to: Queue<unknown>, { calledMs, newId, span }: Moment): PlanLimits {
+  const limits = parts.limits(calledMs, newId, to);
+  return span ? { ...limits, carry: span.carry } : limits;
+}
 
-function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>, momentOf: (count: number) => Moment) {
+function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>) {
   const { clock } = settings;
   const { turns } = calls;
   const levelIn = createLevels(settings);
@@ -182,11 +187,26 @@ function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>, mom
     return calls.run(send, level, moment.turn ?? turns.take([claimOf(to, kept)]));
   }
 
+  return { scheduleNow, scheduleManyNow };
+}
+
+/** Each call is a span where the application traces its calls. Where it does not, nothing is made for that. */
+function tracedCalls(
+  { scheduleNow, scheduleManyNow }: ReturnType<typeof plainCalls>,
+  momentOf: (count: number) => Moment,
+) {
   return {
-    schedule: (call: OneCall, moment?: Moment): Promise<Scheduled> =>
-      orRejected(() => scheduleNow(call, moment ?? momentOf(call.options?.id === undefined ? 1 : 0))),
-    scheduleMany: (call: ListCall, options: DurabilityOption, moment: Moment): Promise<readonly Scheduled[]> =>
-      orRejected(() => scheduleManyNow(call, options, moment)),
+    schedule(call: OneCall, given?: Moment): Promise<Scheduled> {
+      const moment = given ?? momentOf(call.options?.id === undefined ? 1 : 0);
+      const span = beginSend(call.queue);
+      if (!span) return orRejected(() => scheduleNow(call, moment));
+      return span.through(() => orRejected(() => scheduleNow(call, { ...moment, span })));
+    },
+    scheduleMany(call: ListCall, options: DurabilityOption, moment: Moment): Promise<readonly Scheduled[]> {
+      const span = beginSend(call.queue, call.jobs);
+      if (!span) return orRejected(() => scheduleManyNow(call, options, moment));
+      return span.through(() => orRejected(() => scheduleManyNow(call, options, { ...moment, span })));
+    },
   };
 }
 

@@ -8,10 +8,11 @@ import { hasContent, seal } from '../../job/content.ts';
 import { dataText } from '../../job/data-json.ts';
 import { allOptions } from '../../job/fields.ts';
 import type { SetEnds } from '../../job/job.ts';
-import { callbackId, groupOf, idsOfSet, parseGroup, parseSetName } from '../../job/labels.ts';
+import { type Carry, callbackId, groupOf, idsOfSet, parseGroup, parseSetName } from '../../job/labels.ts';
 import type { Named } from '../../job/option-kinds.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
+import { lifeMarkOf } from '../../job/record-header.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -20,6 +21,7 @@ import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import type { SeenSet, SetsAsk } from '../../redis/read/sets.ts';
 import type { SetCallback, SetChange, SetReply } from '../../redis/scripts/sets.ts';
+import { beginSend } from '../../telemetry/spans.ts';
 import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
@@ -180,12 +182,17 @@ const PAGE_MAX = 1000;
 export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls<ChangingParts>, 'runChecked'>): Sets {
   const levelIn = createLevels(settings);
   return {
-    begin: (queue, set, options) =>
-      runChecked(
-        () => callbackAsk({ queue, set, options }, settings),
-        begin,
-        () => levelIn(options),
-      ),
+    begin(queue, set, options) {
+      // The callback is a job of this call, whenever it is made.
+      const span = beginSend(queue);
+      const call = () =>
+        runChecked(
+          () => callbackAsk({ queue, set, options, carry: span?.carry }, settings),
+          begin,
+          () => levelIn(options),
+        );
+      return span ? span.through(call) : call();
+    },
     seal: (queue, set, options = {}) =>
       runChecked(
         () => namedAsk({ queue, set, options }, 'sets.seal'),
@@ -242,7 +249,12 @@ interface CallbackAsk extends NameAsk {
 
 /** @throws DuestreamError `bad-input` */
 function callbackAsk(
-  { queue, set, options }: { queue: QueueInput<unknown>; set: string; options: SetOptions<unknown> },
+  {
+    queue,
+    set,
+    options,
+    carry,
+  }: { queue: QueueInput<unknown>; set: string; options: SetOptions<unknown>; carry: Carry | undefined },
   settings: ClientSettings,
 ): CallbackAsk {
   checkNames(options, ['then', 'group', 'durability'], 'sets.begin', 'bad-input');
@@ -260,7 +272,7 @@ function callbackAsk(
       `delay is ${show(delay)}; allowed: 0 to ${settings.horizonMs} ms (the horizon)`,
     );
   }
-  const limits = { ...limitsOf(settings), nowMs: 0, newId: () => ask.callback };
+  const limits = { ...limitsOf(settings), nowMs: 0, newId: () => ask.callback, carry };
   const keep = (data: unknown): SetCallback => {
     const { record } = planJob(data, rest, limits);
     return { member: memberOf(ask.callback), record, delayMs };
@@ -290,6 +302,7 @@ async function begin({ finding }: ChangingParts, ask: CallbackAsk): Promise<SetM
     return change;
   };
   const { kind } = await inItsPartition(finding, ask, gather, 'declares');
+  if (kind === 'exists' && (await isThere(finding, ask, kept))) return { set, status: 'already', callback: id };
   if (kind === 'exists') {
     throw new DuestreamError(
       'exists',
@@ -303,6 +316,16 @@ async function begin({ finding }: ChangingParts, ask: CallbackAsk): Promise<SetM
     );
   }
   return { set, status: kind === 'ok' ? 'made' : kind === 'already' ? 'already' : 'over', callback: id };
+}
+
+/** Redis compares callbacks byte by byte. Headers make no other callback: those of a trace are new at each call. */
+function isThere({ reader, callPartitions }: ActParts, { queue, set, callback }: CallbackAsk, kept: SetCallback) {
+  return callPartitions(queue, async (layout, policy) => {
+    const read = () => reader.sets(homeOf(layout, callback), { named: [set] });
+    const { sets } = await withReadRetry('look at sets', read, policy);
+    const markIn = ({ member, record, delayMs }: SetCallback) => `${member} ${delayMs} ${lifeMarkOf(record)}`;
+    return sets.some((one) => markIn(one.callback) === markIn(kept));
+  });
 }
 
 /**

@@ -6,7 +6,7 @@
 import { encodeRecord, memberOf } from '../../job/codec.ts';
 import { ID_BYTES_MAX, parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
-import { asText } from '../../job/labels.ts';
+import { asText, type Carry } from '../../job/labels.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames, isPromise, wordsIn } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
@@ -28,7 +28,8 @@ import {
 import type { PreviewRow } from '../../schedule/instants.ts';
 import type { LeftOut, Preview } from '../../schedule/preview.ts';
 import type { Pausing } from '../../schedule/progress.ts';
-import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
+import { carriedBy, dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
+import { carrying } from '../../telemetry/spans.ts';
 import { occurrences } from '../../time/recurrence.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Calls } from '../calls/calls.ts';
@@ -188,7 +189,7 @@ export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked 
     backfill: (name, range) =>
       call('backfill a schedule', {
         claims: claimsOf(name),
-        read: () => optionsOf('backfill', range),
+        read: () => ({ range: optionsOf('backfill', range), carry: carrying() }),
         work: (parts, asked) => backfillOne(parts, name, asked),
       }),
     forecast: (forecast = {}) => look('forecast jobs', () => optionsOf('forecast', forecast), forecastIn),
@@ -245,7 +246,8 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
     trigger: (name, options = {}) =>
       change('trigger', { name, options }, () => {
         const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
-        return (parts, by) => triggerOne(parts, { name, id, by });
+        const carry = carrying();
+        return (parts, by) => triggerOne(parts, { name, id, by, carry });
       }),
   };
 }
@@ -296,18 +298,27 @@ async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): P
 
 async function triggerOne(
   parts: ScheduleParts,
-  { name, id, by }: { readonly name: string; readonly id: string; readonly by: ScheduleCall },
+  {
+    name,
+    id,
+    by,
+    carry,
+  }: { readonly name: string; readonly id: string; readonly by: ScheduleCall; readonly carry: Carry | undefined },
 ): Promise<FiredJob> {
   const { jobs, store, steps } = parts;
   const { definition, ref } = await housedIn(parts, name);
-  const { schedule } = matching(definition, by);
+  const schedule = carriedBy(matching(definition, by).schedule, carry);
   return trigger(jobs, ref, { schedule, nowMs: await store.nowMs(), id, steps });
 }
 
-async function backfillOne(parts: ScheduleParts, name: string, range: BackfillOptions): Promise<readonly FiredJob[]> {
+async function backfillOne(
+  parts: ScheduleParts,
+  name: string,
+  { range, carry }: { readonly range: BackfillOptions; readonly carry: Carry | undefined },
+): Promise<readonly FiredJob[]> {
   const { jobs, steps } = parts;
   const { definition, ref } = await housedIn(parts, name);
-  const { schedule } = definition;
+  const schedule = carriedBy(definition.schedule, carry);
   const instants = await inTurns(instantsOfRange(schedule, rangeOf(schedule, range)));
   if (!range.dryRun) return backfill(jobs, ref, { schedule, instants, steps });
   return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));

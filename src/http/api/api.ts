@@ -55,6 +55,7 @@ import { setVerbs } from './routes/sets.ts';
 import { simulateVerbs } from './routes/simulate.ts';
 import { problem } from './schemas.ts';
 import { settingsShape } from './setting-shapes.ts';
+import { TRACE_HEADERS } from './trace-context.ts';
 import type { AnyVerb } from './verb.ts';
 
 export interface ApiOptions extends BackendOptions, HostOptions, ArrivalOptions, CallerOptions {
@@ -73,7 +74,8 @@ export interface Api {
 /** Longer than an outage is waited out, shorter than a proxy waits. */
 const ANSWER_WITHIN_MS = 25_000;
 const MEDIA = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const SENT = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', REASON];
+const TRACED = TRACE_HEADERS.map(({ name }) => name);
+const SENT = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', REASON, ...TRACED];
 const SHOWN = ['ETag', 'Location', 'Retry-After'];
 /** Tokens that open nothing, per second and address. */
 const FAILURES_MAX = 10;

@@ -29,8 +29,9 @@ import {
   type ScheduleFired,
 } from '../../redis/scripts/schedules.ts';
 import type { Fired } from '../../schedule/progress.ts';
+import { beginFires } from '../../telemetry/spans.ts';
 import { type Duty, partitionLoop } from '../partition-loop.ts';
-import { type FirePlan, FirePlanner, planOfWaiting } from './fire-plan.ts';
+import { carriedFire, type FirePlan, FirePlanner, planOfWaiting } from './fire-plan.ts';
 
 export interface EnqueuerParts extends Duty {
   readonly namespace: string;
@@ -244,8 +245,10 @@ export class Enqueuer {
   /** @returns the plans that Redis accepted: of the others, another leader was faster */
   async #fire(term: string, plans: readonly FirePlan[]): Promise<readonly Done[]> {
     const { redis, ref, nowMs } = this.#parts;
-    const schedules = plans.map((plan) => plan.fire);
-    const reply = await fire(redis, ref, { term, schedules, nowMs: nowMs?.() });
+    const span = beginFires(ref.queue, jobsOf(plans));
+    const schedules = plans.map((plan) => (span ? carriedFire(plan, span.carry) : plan.fire));
+    const call = () => fire(redis, ref, { term, schedules, nowMs: nowMs?.() });
+    const reply = await (span ? span.through(call) : call());
     if (reply.kind === 'fenced') return [];
     return reply.schedules.flatMap((one, at) => this.#tellFired(plans[at], one, reply.nowMs));
   }
@@ -348,6 +351,9 @@ function throwFirst(ended: readonly PromiseSettledResult<unknown>[]): void {
   const failed = ended.find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
 }
+
+const jobsOf = (plans: readonly FirePlan[]): number =>
+  plans.reduce((sum, { fire: { items } }) => sum + items.length, 0);
 
 function callsOf(plans: readonly FirePlan[]): readonly (readonly FirePlan[])[] {
   const calls: FirePlan[][] = [];

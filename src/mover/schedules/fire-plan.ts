@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { encodeRecord } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
+import type { Carry } from '../../job/labels.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
@@ -16,7 +17,7 @@ import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { FireItem, ScheduleFire } from '../../redis/scripts/schedules.ts';
 import { firesDue } from '../../schedule/instants.ts';
 import { type Fired, firedSince, instantOf } from '../../schedule/progress.ts';
-import { dueOfFire, fireMember, recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
+import { carriedBy, dueOfFire, fireMember, recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';
 import { nextFireOf, type Recurrence } from '../../time/recurrence.ts';
 
@@ -184,6 +185,14 @@ function planOf(look: Look, schedule: Schedule, covered: Covered): FirePlan {
 /** The same with the state of now, for the job that waits: the job before it is over since. */
 export function planOfWaiting({ look, due }: FirePlan, fired: Fired): readonly FirePlan[] {
   return due ? [planOf({ ...look, fired }, due.schedule, { ...due.covered, instants: [], missed: 0 })] : [];
+}
+
+/** The same, and its jobs carry a trace. The schedules of an instant are decided ahead, and a trace begins when they fire. */
+export function carriedFire({ fire, due, atMs }: FirePlan, carry: Carry): ScheduleFire {
+  if (!due) return fire;
+  const { name, jitterMs, body, header } = carriedBy(due.schedule, carry);
+  const dueMs = (at: number) => dueOfFire({ name, jitterMs }, atMs[at] ?? 0);
+  return { ...fire, items: fire.items.map((item, at) => ({ ...item, record: encodeRecord(dueMs(at), body, header) })) };
 }
 
 /** A job that waited for another is due when it stops waiting; its record keeps the due time of its instant. */

@@ -15,6 +15,7 @@ import {
   startVerdict,
   timedOut,
 } from '../../job/judge.ts';
+import { NO_HEADERS } from '../../job/labels.ts';
 import type { Attempted } from '../../job/outcome.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -22,6 +23,7 @@ import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { CastEntry } from '../../redis/read/broadcast.ts';
+import { beginStart, inside, type StartSpan, toldIn } from '../../telemetry/spans.ts';
 import { JobContext, LazyAbort, startedJob } from '../run/context.ts';
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from '../run/handlers.ts';
 import type { HandleChain } from '../run/middleware.ts';
@@ -84,13 +86,20 @@ async function run(casting: Casting, ref: PartitionRef, entry: CastEntry): Promi
     events.emit('job.failed', { ...named, name: verdict.name, tookMs: 0, error: verdict.outcome.error });
     return;
   }
-  const { name } = verdict.record;
+  const { name, headers = NO_HEADERS } = verdict.record;
   const { attempts: attempt } = started;
-  events.emit('job.started', { ...named, name, attempt, lateMs: Math.max(0, nowMs - entry.dueMs) });
-  const error = await failureOf(casting, { ref, entry, life, verdict });
-  const tookMs = clock.monotonicMs() - sinceMs;
-  if (error) events.emit('job.failed', { ...named, name, tookMs, error });
-  else events.emit('job.completed', { ...named, name, tookMs });
+  const lateMs = Math.max(0, nowMs - entry.dueMs);
+  const span = beginStart({ ...named, name, attempt, dueMs: entry.dueMs, headers }, lateMs);
+  const told = toldIn(span, events);
+  try {
+    told.emit('job.started', { ...named, name, attempt, lateMs });
+    const error = await failureOf(casting, { ref, entry, life, verdict, span });
+    const tookMs = clock.monotonicMs() - sinceMs;
+    if (error) told.emit('job.failed', { ...named, name, tookMs, error });
+    else told.emit('job.completed', { ...named, name, tookMs });
+  } finally {
+    span?.end();
+  }
 }
 
 /** Our own code threw. The job is over already, and the next one has its turn. */
@@ -110,6 +119,7 @@ interface Called {
   readonly entry: CastEntry;
   readonly life: Life;
   readonly verdict: Running;
+  readonly span: StartSpan | undefined;
 }
 
 /** What went wrong, if anything did. A handler that ignores its signal goes on, and is not waited for. */
@@ -144,7 +154,11 @@ async function failureOf(casting: Casting, called: Called): Promise<Attempted | 
   return judged.kind === 'told' ? judged.error : undefined;
 }
 
-async function handled(casting: Casting, { ref, entry, life, verdict }: Called, lazyAbort: LazyAbort): Promise<void> {
+async function handled(
+  casting: Casting,
+  { ref, entry, life, verdict, span }: Called,
+  lazyAbort: LazyAbort,
+): Promise<void> {
   const { queue, clock, log, calls, serverOf } = casting;
   const record = (await verdict.opening) ?? verdict.record;
   const { token } = life.started;
@@ -165,5 +179,5 @@ async function handled(casting: Casting, { ref, entry, life, verdict }: Called, 
     effects: undefined,
     reporter: undefined,
   };
-  await verdict.handler(job, new JobContext(parts));
+  await inside(span, () => verdict.handler(job, new JobContext(parts)));
 }

@@ -39,6 +39,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { close } from '../../redis/scripts/gates.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { CommitReply, Effect, Ended, SettleReply, StartReply } from '../../redis/scripts/replies.ts';
+import { type StartSpan, toldIn } from '../../telemetry/spans.ts';
 import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly, isOwed } from './in-flight.ts';
 
 /** An attempt at a job that has ended. */
@@ -50,6 +51,8 @@ export interface EndedAttempt {
   readonly tookMs: number;
   /** What ran; undefined where nothing did. */
   readonly run?: { readonly account: () => StartAccount | undefined } | undefined;
+  /** Where the application traces its starts; undefined too where no handler began. */
+  readonly span?: StartSpan | undefined;
   /** For the history, if the queue keeps one. */
   readonly note?: string | undefined;
 }
@@ -293,8 +296,10 @@ export class Acknowledger {
 
   /** The handler of a job that was completed early has ended: an event tells it, and Redis hears nothing. */
   tellEarlyEnd(attempt: EndedAttempt, error: Attempted | undefined): void {
-    if (error) this.#parts.events.emit('job.failed', { ...named(attempt), tookMs: attempt.tookMs, error });
+    const { span, tookMs } = attempt;
+    if (error) toldIn(span, this.#parts.events).emit('job.failed', { ...named(attempt), tookMs, error });
     else this.#tellCompleted(attempt);
+    span?.end();
   }
 
   /** Sends completions until Redis answers. */
@@ -327,23 +332,27 @@ export class Acknowledger {
 
   /** The last reply for an entry: without one the worker gave up. */
   #answered(attempt: EndedAttempt, verb: string, reply: CommitReply | undefined): void {
-    const { events, inFlight } = this.#parts;
+    const { inFlight } = this.#parts;
+    const { span } = attempt;
+    const events = toldIn(span, this.#parts.events);
     if (reply === 'cancelled') events.emit('job.cancelled', named(attempt));
     if (reply === 'fenced' || reply === 'gone') {
       const { queue, id } = named(attempt);
       events.emit('job.fenced', { queue, id, verb, reply });
     }
+    span?.end();
     inFlight.answered(attempt.entry);
   }
 
-  #tellCompleted({ entry, name, tookMs }: EndedAttempt): void {
+  #tellCompleted({ entry, name, tookMs, span }: EndedAttempt): void {
     // No spread, as for each object that is made for each job.
     const { ref, delivery } = entry;
-    this.#parts.events.emit('job.completed', { queue: ref.queue, id: idOf(delivery.member).id, name, tookMs });
+    const told = { queue: ref.queue, id: idOf(delivery.member).id, name, tookMs };
+    toldIn(span, this.#parts.events).emit('job.completed', told);
   }
 
   #tellNack(attempt: EndedAttempt, nack: Nack): void {
-    const { events } = this.#parts;
+    const events = toldIn(attempt.span, this.#parts.events);
     const base = { ...named(attempt), tookMs: attempt.tookMs };
     switch (nack.kind) {
       case 'retry':

@@ -16,6 +16,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
 import type { PartitionKeys, PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
+import { carrying } from '../../telemetry/spans.ts';
 
 /** Without what is about another job of the same id: there is none. */
 export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group' | 'debounce'>;
@@ -40,6 +41,8 @@ const NTH_DIGITS = 2;
 /** @throws DuestreamError `bad-input` */
 export async function planCommitted(data: unknown, given: CommitJobOptions, from: Committing): Promise<Plan> {
   const options = snapshot(given);
+  // Of what goes on now: the handler may be somewhere else when a codec has taken its time.
+  const carry = carrying();
   const { job, token, nth, queue, ref, nowMs } = from;
   for (const name of ['id', 'ifExists', 'group', 'debounce', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
@@ -63,7 +66,7 @@ export async function planCommitted(data: unknown, given: CommitJobOptions, from
   const sealed = hasContent(queue) ? await seal(queue, { name: options.name, data }) : data;
   const id = derivedId(job.id, `then:${token}.${String(nth).padStart(NTH_DIGITS, '0')}`);
   const newId = () => id;
-  const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId };
+  const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId, carry };
   const plan = planJob(sealed, options, limits);
   const { priority = 'normal' } = options;
   if (priority !== 'normal' && !ref.gates) throw notGated(ref.queue, `priority ${show(priority)}`);

@@ -35,6 +35,7 @@ import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
 import { startAccount } from '../../redis/scripts/ready.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
+import { beginStart, inside, type StartSpan, toldIn } from '../../telemetry/spans.ts';
 import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
 import type { CauseBook } from './cause-book.ts';
 import { effectsOf } from './commit-jobs.ts';
@@ -185,6 +186,8 @@ class Execution implements RunningHandler, Reporter {
   #late: Ending | undefined = undefined;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
+  /** Where the application traces its starts. It ends when Redis has answered. */
+  #span: StartSpan | undefined = undefined;
 
   constructor(
     executor: Executor,
@@ -246,6 +249,7 @@ class Execution implements RunningHandler, Reporter {
     try {
       step();
     } catch (thrown) {
+      this.#span?.end();
       const { record, completesFirst } = this.verdict;
       const known = { name: record.name, attempt: this.#life.started.attempts, completedEarly: completesFirst };
       this.#executor.services.acknowledger.failed(this.entry, thrown, known);
@@ -256,13 +260,15 @@ class Execution implements RunningHandler, Reporter {
   begin(): void {
     const { inFlight, clock, serverOf, events } = this.#executor.services;
     const { name: queue } = this.#executor.queue;
-    const { handler, opening, record } = this.verdict;
+    const { opening, record } = this.verdict;
     const { ref, delivery } = this.entry;
     const job = startedJob(queue, { life: this.#life, record, dueMs: delivery.dueMs });
     this.#startedMs = clock.monotonicMs();
     inFlight.handlerBegan(this.entry, this);
     const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
-    events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
+    this.#span = beginStart(job, lateMs);
+    const { id, name, attempt } = job;
+    toldIn(this.#span, events).emit('job.started', { queue, id, name, attempt, lateMs });
     const context = this.#contextOf(job);
     let pending: PromiseLike<unknown> | undefined;
     let result: unknown;
@@ -270,9 +276,9 @@ class Execution implements RunningHandler, Reporter {
       result = opening
         ? opening.then((opened) => {
             this.verdict = { ...this.verdict, record: opened };
-            return handler({ ...job, data: opened.data as never }, context);
+            return this.#call({ ...job, data: opened.data as never }, context);
           })
-        : handler(job, context);
+        : this.#call(job, context);
       pending = isPromise(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
       this.#handlerThrew(thrown);
@@ -280,6 +286,11 @@ class Execution implements RunningHandler, Reporter {
     }
     if (pending) this.#wait(pending);
     else this.#handlerEnded(this.#returned(result));
+  }
+
+  #call(job: ReturnType<typeof startedJob>, context: JobContext): unknown {
+    const { handler } = this.verdict;
+    return this.#span ? this.#span.inside(() => handler(job, context)) : handler(job, context);
   }
 
   #contextOf(job: ReturnType<typeof startedJob>): JobContext {
@@ -328,7 +339,7 @@ class Execution implements RunningHandler, Reporter {
     // @waits-for-its-handler
     this.#late = completesFirst ? undefined : ending;
     this.#disarm = slots.watch(this.entry, id, () => this.#giveUpWaiting());
-    log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
+    inside(this.#span, () => log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired'));
     if (!this.#late) this.#end(ending);
   }
 
@@ -341,7 +352,7 @@ class Execution implements RunningHandler, Reporter {
     const { name } = this.verdict.record;
     const { id } = idOf(this.#life.member);
     const tookMs = clock.monotonicMs() - this.#startedMs;
-    events.emit('job.overran', { queue: this.#executor.queue.name, id, name, tookMs });
+    toldIn(this.#span, events).emit('job.overran', { queue: this.#executor.queue.name, id, name, tookMs });
     this.#end(late);
   }
 
@@ -420,11 +431,12 @@ class Execution implements RunningHandler, Reporter {
   #attempt(tookMs?: number, returned?: unknown): EndedAttempt {
     const { entry, verdict, record } = this;
     const { name } = verdict.record;
-    if (!keepsHistory(entry.ref)) return { entry, name, record, tookMs: tookMs ?? 0, run: this };
+    const span = this.#span;
+    if (!keepsHistory(entry.ref)) return { entry, name, record, tookMs: tookMs ?? 0, run: this, span };
     const { serverOf } = this.#executor.services;
     const startedMs = Math.round(serverOf(entry.ref).nowMs(tookMs === undefined ? undefined : this.#startedMs));
     const note = noteOf(entry, { name, record, startedMs, tookMs, account: this.account() }, returned);
-    return { entry, name, record, tookMs: tookMs ?? 0, run: this, note };
+    return { entry, name, record, tookMs: tookMs ?? 0, run: this, span, note };
   }
 
   #rulings(): EndParts<Handler<never>> {

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { aesGcm } from '../../../examples/data-and-middleware/aes-gcm.mjs';
 import { logging } from '../../../examples/data-and-middleware/logging.mjs';
 import { tenancy, tenants } from '../../../examples/data-and-middleware/tenancy.mjs';
-import { traces, tracing } from '../../../examples/data-and-middleware/tracing.mjs';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit, type TestKit } from '../../../src/testing/index.ts';
 import { defineHandlers, type Handler } from '../../../src/worker/run/handlers.ts';
@@ -17,7 +16,6 @@ test.each([
   ['aes-gcm.mjs', 'docs/how-to/encrypt-data.md'],
   ['logging.mjs', 'docs/how-to/middleware.md'],
   ['tenancy.mjs', 'docs/how-to/middleware.md'],
-  ['tracing.mjs', 'docs/how-to/middleware.md'],
 ])('%s is short, and stands in its how-to', (file, page) => {
   const code = read(`${FOLDER}/${file}`);
   expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(LINES_MAX);
@@ -82,29 +80,4 @@ test('a tenant travels with its jobs, also with those of its handlers', async ()
   await tenants.run('acme', () => kit.client.schedule('mail', { again: true }, { id: 'a' }));
   await kit.advance('2h');
   expect(seen).toEqual(['acme', 'acme']);
-});
-
-test('a traced call that is repeated is the same call, while its job waits and when it is over', async () => {
-  const kit = kitOf(() => undefined);
-  for (const one of [kit, kit.client]) one.use(tracing(() => undefined));
-  const at = new Date(kit.nowMs + 60_000);
-  const call = async () => (await kit.client.schedule('mail', {}, { id: 'a', at })).status;
-  expect([await call(), await call()]).toEqual(['scheduled', 'already']);
-  await kit.advance('2m');
-  expect([await call(), kit.runs.length]).toEqual(['already', 1]);
-});
-
-test('a trace goes on in the handler and in what it schedules', async () => {
-  const spans: { name: string; trace: string }[] = [];
-  const kit = kitOf(async (job, context) => {
-    if (job.data.again) await context.schedule('mail', {}, { id: 'b', delay: '1h' });
-    else throw new Error('ended too');
-  });
-  for (const one of [kit, kit.client]) one.use(tracing((span) => spans.push(span)));
-  await traces.run('ab'.repeat(16), () => kit.client.schedule('mail', { again: true }, { id: 'a' }));
-  await kit.client.schedule('mail', {}, { id: 'c', attempts: 1 });
-  await kit.advance('2h');
-  expect(spans.length).toBeGreaterThan(2);
-  expect(spans.filter(({ trace }) => trace === 'ab'.repeat(16)).length).toBeGreaterThanOrEqual(2);
-  expect(new Set(spans.map(({ trace }) => trace)).size).toBe(2);
 });

@@ -26,6 +26,7 @@ import type { Backend } from '../backend.ts';
 import { etagAfter } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofQueue, strict, whole } from '../schemas.ts';
+import { TRACE_HEADERS, traced } from '../trace-context.ts';
 import { type AnyVerb, change, verb } from '../verb.ts';
 import { filterOf, filterShape, jobChange, jobChanges, newDue, newDues, newJob } from './job-shapes.ts';
 
@@ -154,12 +155,14 @@ const scheduleBatch = verb({
   queues: 'path',
   path: ofQueue,
   body: strict({ jobs: listOf(newJob) }).openapi('NewJobs'),
+  headers: TRACE_HEADERS,
   answers: { 200: { type: answers.ScheduledMany, doc: 'What became of each, in the order given.' } },
   problems: ['exists', 'queue-full', 'group-full', 'no-set', 'out-of-memory', 'refused'],
-  async run({ path: { queue }, body, backend }) {
+  async run({ path: { queue }, body, header, backend }) {
     checkBatch(backend, body.jobs.length);
     const list = body.jobs as unknown as readonly BulkJob<unknown>[];
-    const jobs = await backend.client.scheduleMany(backend.queueOf(queue), list);
+    const own = list.map((job) => traced(header, job));
+    const jobs = await backend.client.scheduleMany(backend.queueOf(queue), own);
     return { status: 200, body: { queue, jobs } };
   },
 });

@@ -19,6 +19,7 @@ import { seenReport } from '../caller.ts';
 import { etagAfter, etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
+import { TRACE_HEADERS, traced } from '../trace-context.ts';
 import { change, type Versioned, verb } from '../verb.ts';
 import { untilOver, waitText } from './ends.ts';
 import { jobChange, newDue, newJob } from './job-shapes.ts';
@@ -51,6 +52,7 @@ const scheduleJob = verb({
       name: 'Idempotency-Key',
       doc: 'Becomes the id of the job. The same request with the same key is the same call, whenever it comes within a day: it makes no second job.',
     },
+    ...TRACE_HEADERS,
   ],
   answers: {
     201: { type: answers.Scheduled, doc: 'It is scheduled. `Location` says where it is.' },
@@ -63,7 +65,7 @@ const scheduleJob = verb({
   async run({ path: { queue }, body, header, backend }) {
     const { data, ...given } = body;
     // Each value is of the form of its option, and the library checks the rest.
-    const options = given as ScheduleOptions;
+    const options = traced(header, given as ScheduleOptions);
     const key = checkedIdempotency(header('idempotency-key'), options);
     const call = { data, options, isRepeat: false };
     const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });

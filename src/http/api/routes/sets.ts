@@ -5,6 +5,7 @@ import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { answers } from '../answer.ts';
 import { Problem } from '../problem.ts';
 import { cursor, groupName, ofQueue, queueName, setName, strict, wholeText } from '../schemas.ts';
+import { TRACE_HEADERS, traced } from '../trace-context.ts';
 import { type AnyVerb, change, verb } from '../verb.ts';
 import { asking } from './asks.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
@@ -66,6 +67,7 @@ const makeSet = verb({
   queues: 'path',
   path: ofSet,
   body: strict({ then: callbackBody, group }).openapi('NewSet'),
+  headers: TRACE_HEADERS,
   answers: {
     200: {
       type: answers.SetMade,
@@ -73,10 +75,10 @@ const makeSet = verb({
     },
   },
   problems: ['bad-input', 'exists', 'out-of-memory', 'refused'],
-  async run({ path: { queue, set: name }, body, backend }) {
+  async run({ path: { queue, set: name }, body, header, backend }) {
     const { data: content, ...given } = body.then;
     // Each value is of the form of its option, and the library checks the rest.
-    const then = { ...(given as SetCallbackOptions), data: content };
+    const then = { ...traced(header, given as SetCallbackOptions), data: content };
     const done = await backend.client.sets.begin(backend.queueOf(queue), name, { then, group: body.group });
     return { status: 200, body: { queue, ...done } };
   },
