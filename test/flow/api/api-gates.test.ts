@@ -155,6 +155,8 @@ describe('a page of another site', () => {
     const preflight = await ask({ Origin: 'https://ops.example', 'Access-Control-Request-Method': 'PATCH' }, 'OPTIONS');
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-methods')).toContain('PATCH');
+    // What instrumentation of a page adds to its requests.
+    expect(preflight.headers.get('access-control-allow-headers')).toMatch(/\btraceparent\b.*\btracestate\b/);
     expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
   });
 });
