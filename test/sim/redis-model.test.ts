@@ -69,7 +69,7 @@ const LINES = `
   ZADD l 0 a 0 b 0 ba 0 c | ZRANGE l [b (c BYLEX | ZRANGE l - + BYLEX LIMIT 1 2 | ZRANGE l + - BYLEX REV | ZRANGE l (c [a BYLEX REV
   ZRANGE l - + BYLEX REV | ZLEXCOUNT l - + | ZLEXCOUNT l (a [ba | ZLEXCOUNT none - + | ZREM l a b ba c | EXISTS l
   XADD x 1-1 f v | XADD x 1-1 f v | XADD x 0-0 f v | XADD x 2-0 f v g w | XADD x 2-0 f | XADD none NOMKSTREAM * f v | XADD x 5-5 k v | XLEN x | XLEN none
-  XADD m MAXLEN 2 1-1 f v | XADD m MAXLEN 2 2-1 f v | XADD m MAXLEN 2 3-1 f v | XADD m MAXLEN 2 3-1 f v | XADD m MAXLEN two 4-1 f v | XADD m MAXLEN 1 4-1 f | XRANGE m - +
+  XADD m MAXLEN 2 1-1 f v | XADD m MAXLEN 2 2-1 f v | XADD m MAXLEN 2 3-1 f v | XADD m MAXLEN 2 3-1 f v | XADD m MAXLEN two 4-1 f v | XADD m MAXLEN 1 4-1 f | XRANGE m - + | XADD m MAXLEN = 2 5-1 f v | XADD m MAXLEN ~ 2 6-1 f v | XADD m MAXLEN ~ two 7-1 f v
   XRANGE x - + | XRANGE x (1-1 + COUNT 1 | XRANGE x 2 5 | XREVRANGE x + - | XREVRANGE x + - COUNT 1 | XRANGE none - +
   XGROUP CREATE none g 0 | XGROUP CREATE x g 0 | XGROUP CREATE x g 0 | XGROUP CREATE y g $ MKSTREAM | XGROUP CREATECONSUMER x g one | XGROUP CREATECONSUMER x g one
   XPENDING x g | XPENDING x none | XREADGROUP GROUP g one COUNT 2 STREAMS x > | XREADGROUP GROUP g two COUNT 2 STREAMS x > | XREADGROUP GROUP none one STREAMS x >

@@ -39,8 +39,10 @@ export const streams = {
   XADD: (db, key, ...words) => {
     const isThere = /^nomkstream$/i.test(words[0] ?? '');
     const isBounded = /^maxlen$/i.test(words[0] ?? '');
-    const [id = '', ...fields] = words.slice(isBounded ? 2 : Number(isThere));
-    const most = isBounded ? integer(words[1]) : Number.POSITIVE_INFINITY;
+    // Redis may keep some more with `~`, and need not.
+    const at = isBounded && /^[~=]$/.test(words[1] ?? '') ? 2 : 1;
+    const [id = '', ...fields] = words.slice(isBounded ? at + 1 : Number(isThere));
+    const most = isBounded ? integer(words[at]) : Number.POSITIVE_INFINITY;
     if (fields.length === 0 || fields.length % 2 === 1) {
       throw new Refusal("ERR wrong number of arguments for 'xadd' command");
     }
