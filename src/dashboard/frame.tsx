@@ -70,7 +70,7 @@ export function Frame({ route, about, session, leave, children }: Around) {
 }
 
 /** Pages of which the queue is a part of the filter: with another one it is the same page. */
-const FILTERED: ReadonlySet<string> = new Set(['jobs', 'dead']);
+const FILTERED: ReadonlySet<string> = new Set(['jobs', 'dead', 'simulate']);
 
 /** What is another page where it differs. */
 const addressOf = ({ name, path }: Route): string => (FILTERED.has(name) ? name : [name, ...path].join('/'));

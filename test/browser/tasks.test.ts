@@ -86,6 +86,28 @@ describe('the page Simulate', { timeout: HOOK_MS }, () => {
   });
 });
 
+test('who chooses a queue to simulate by keyboard keeps the focus, and begins with it as it is', {
+  timeout: HOOK_MS,
+}, async () => {
+  await scheduleAll(api, 'if-one', [{ id: 'a', delay: '1h' }]);
+  await scheduleAll(api, 'if-two', [{ id: 'a', delay: '1h' }]);
+  await show(window, '#/simulate');
+  const { page } = window;
+  const chooser = page.getByRole('combobox', { name: 'Queue' });
+  await chooser.locator('option', { hasText: 'if-two' }).waitFor({ state: 'attached' });
+  const choose = async (queue: string) => {
+    await chooser.focus();
+    await page.keyboard.type(queue);
+    await page.getByRole('heading', { level: 1, name: new RegExp(`^${queue}: `) }).waitFor();
+    expect(await page.evaluate('document.activeElement?.tagName')).toBe('SELECT');
+    expect(await chooser.inputValue()).toBe(queue);
+  };
+  await choose('if-one');
+  await page.getByLabel('Rate').fill('5/s');
+  await choose('if-two');
+  expect(await page.getByLabel('Rate').inputValue()).toBe('');
+});
+
 test('a limit of an address stands in the command to be pasted as one word', { timeout: HOOK_MS }, async () => {
   await scheduleAll(api, 'pasted', [{ id: 'a', delay: '1h' }]);
   await show(window, `#/simulate/pasted?rate=${encodeURIComponent('5/s; reboot')}`);

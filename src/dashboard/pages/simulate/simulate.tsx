@@ -34,21 +34,6 @@ interface Knobs {
 const UNTILS = ['6h', '24h', '3d', '7d'];
 const AS_IT_IS: Knobs = { rate: '', concurrency: '', workers: '', slots: '', runTime: '', until: '24h' };
 
-export function Simulate({ path: [queue], query }: Route) {
-  if (queue === undefined) return <Choose />;
-  return <OfQueue key={queue} queue={queue} rate={query.get('rate') ?? ''} />;
-}
-
-function Choose() {
-  return (
-    <section class="say">
-      <h1>{said.choose}</h1>
-      <p>{said.chooseWhat}</p>
-      <QueueChoice queue="" />
-    </section>
-  );
-}
-
 function QueueChoice({ queue }: { readonly queue: string }) {
   const names = (useLive().now?.queues ?? []).map((one) => one.queue);
   const all = queue === '' || names.includes(queue) ? names : [queue, ...names];
@@ -68,23 +53,41 @@ function QueueChoice({ queue }: { readonly queue: string }) {
 }
 
 interface Played {
+  /** An answer that comes when another queue was chosen is not shown. */
+  readonly queue: string;
   readonly simulation: Simulation | undefined;
   readonly problem: unknown;
   readonly isBusy: boolean;
 }
 
-function OfQueue({ queue, rate }: { readonly queue: string; readonly rate: string }) {
+const notPlayed = (queue: string): Played => ({
+  queue,
+  simulation: undefined,
+  problem: undefined,
+  isBusy: queue !== '',
+});
+
+/** The form stays while another queue is chosen: who goes through the chooser by keyboard keeps the focus there. */
+export function Simulate({ path: [queue = ''], query }: Route) {
+  const rate = query.get('rate') ?? '';
   const [knobs, setKnobs] = useState<Knobs>({ ...AS_IT_IS, rate });
-  const [played, setPlayed] = useState<Played>({ simulation: undefined, problem: undefined, isBusy: true });
+  const [played, setPlayed] = useState<Played>(notPlayed(queue));
   const play = (some: Knobs) => {
-    setPlayed(({ simulation }) => ({ simulation, problem: undefined, isBusy: true }));
+    const set = (next: (before: Played) => Partial<Played>) =>
+      setPlayed((before) => (before.queue === queue ? { ...before, ...next(before) } : before));
+    set(() => ({ problem: undefined, isBusy: true }));
     ask(calls.queuesSimulate, { queue }, bodyOf(some)).then(
-      (simulation) => setPlayed({ simulation, problem: undefined, isBusy: false }),
-      (problem: unknown) => setPlayed(({ simulation }) => ({ simulation, problem, isBusy: false })),
+      (simulation) => set(() => ({ simulation, isBusy: false })),
+      (problem: unknown) => set(() => ({ problem, isBusy: false })),
     );
   };
-  useEffect(() => play(knobs), []);
-  const { simulation, problem, isBusy } = played;
+  useEffect(() => {
+    const asItIs = { ...AS_IT_IS, rate };
+    setKnobs(asItIs);
+    setPlayed(notPlayed(queue));
+    if (queue !== '') play(asItIs);
+  }, [queue, rate]);
+  const { simulation, problem, isBusy } = played.queue === queue ? played : notPlayed(queue);
   return (
     <>
       <Sentence queue={queue} simulation={simulation} isBusy={isBusy} />
@@ -124,6 +127,14 @@ function Sentence({
   readonly simulation: Simulation | undefined;
   readonly isBusy: boolean;
 }) {
+  if (queue === '') {
+    return (
+      <section class="say">
+        <h1>{said.choose}</h1>
+        <p>{said.chooseWhat}</p>
+      </section>
+    );
+  }
   const link = <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>;
   if (simulation === undefined) {
     return (
@@ -156,7 +167,27 @@ interface FormOf {
   readonly play: (knobs: Knobs) => void;
 }
 
-function Form({ queue, knobs, isBusy, set, play }: FormOf) {
+function Form(form: FormOf) {
+  const { queue, knobs, play } = form;
+  return (
+    <form
+      class="knobs"
+      aria-label={said.whatIf}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (queue !== '') play(knobs);
+      }}
+    >
+      <header class="sec">
+        <h2>{said.whatIf}</h2>
+      </header>
+      <QueueChoice queue={queue} />
+      {queue === '' ? null : <Fields key={queue} {...form} />}
+    </form>
+  );
+}
+
+function Fields({ queue, knobs, isBusy, set, play }: FormOf) {
   const now = useLive().now?.queues.find((one) => one.queue === queue);
   const { value } = useAsked(calls.queuesSettings, { queue });
   const rate = value?.settings.rate;
@@ -173,18 +204,7 @@ function Form({ queue, knobs, isBusy, set, play }: FormOf) {
     </label>
   );
   return (
-    <form
-      class="knobs"
-      aria-label={said.whatIf}
-      onSubmit={(event) => {
-        event.preventDefault();
-        play(knobs);
-      }}
-    >
-      <header class="sec">
-        <h2>{said.whatIf}</h2>
-      </header>
-      <QueueChoice queue={queue} />
+    <>
       {field('rate', said.now(typeof rate === 'string' ? rate : said.none))}
       {field(
         'concurrency',
@@ -219,7 +239,7 @@ function Form({ queue, knobs, isBusy, set, play }: FormOf) {
           {said.reset}
         </button>
       </footer>
-    </form>
+    </>
   );
 }
 
