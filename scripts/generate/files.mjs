@@ -13,6 +13,8 @@ import { controlTable, partitionTable } from '../../src/redis/keys.ts';
 import { root } from '../steps.mjs';
 import { answerSchemas } from './answers.mjs';
 import { apiTypes } from './api-types.mjs';
+import { manifests, renderChartAlerts, renderChartFile } from './chart.mjs';
+import { renderValuesSchema } from './chart-schema.mjs';
 import { renderCli } from './cli.mjs';
 import { renderMarkdown, renderSchema } from './configuration.mjs';
 import { renderEvents } from './events.mjs';
@@ -25,6 +27,10 @@ import { renderSettingRows } from './setting-rows.mjs';
 /** Path → its text. @type {Readonly<Record<string, () => string | Promise<string>>>} */
 export const files = {
   'config/duestream.schema.json': () => renderSchema(options),
+  'deploy/helm/duestream/Chart.yaml': () => renderChartFile(),
+  'deploy/helm/duestream/alerts.yaml': () => renderChartAlerts(),
+  'deploy/helm/duestream/values.schema.json': () => renderValuesSchema(),
+  ...manifests,
   'docs/reference/cli.md': () => renderCli(createProgram({ run: async () => undefined }), examplesOf),
   'docs/reference/configuration.md': () => renderMarkdown(options),
   'docs/reference/events.md': () => renderEvents({ source: textOf('src/job/events.ts'), levels: eventLevels }),
