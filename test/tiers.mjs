@@ -201,7 +201,12 @@ export const ONLY_IN_ALL = {
   'test/flow/cli/runtimes.test.ts': 'downloads Deno and Bun, and runs daemons on them',
   'test/flow/daemon/schema.test.ts': 'daemons and workers as processes that meet another schema',
   'test/flow/daemon/shutdown-process.test.ts': 'daemons and workers as processes, through signals',
+  'test/flow/deploy/autoscaling.test.ts':
+    'downloads Prometheus, waits for its scrapes, and starts workers as processes',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
+  'test/flow/deploy/helm.test.ts': 'downloads Helm, and runs it some forty times',
+  'test/flow/deploy/kubernetes-fields.test.ts': 'compiles every object for Kubernetes with the types of its API',
+  'test/flow/deploy/kubernetes-pods.test.ts': 'daemons and workers as processes, through an outage and signals',
   'test/flow/examples/demo-report.test.ts': 'a report of the whole demo for each kind of damage',
   'test/flow/examples/demo.test.ts': '`npm run demo`, whole',
   'test/flow/examples/examples.test.ts': 'runs each example with workers and daemons as processes, and kills some',
