@@ -1,12 +1,11 @@
 /** What the measurements have in common: a Redis and a daemon of their own, and what those two use. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { capture, Failed } from '../scripts/run.mjs';
-import { build, redis as findRedis, root, say } from '../scripts/steps.mjs';
+import { build, redis as findRedis, packagesOf, root } from '../scripts/steps.mjs';
 import { startServer } from '../test/chaos/stage/server.mjs';
 
 /** Until a daemon has found its partitions. */
@@ -22,20 +21,7 @@ export async function prepare() {
 }
 
 /** What others are measured with; it is no dependency of the product. */
-export async function installPeers() {
-  const folder = join(root, 'bench');
-  const lock = join(folder, 'package-lock.json');
-  const kept = join(folder, 'node_modules', '.peers-of');
-  if (existsSync(kept) && readFileSync(kept, 'utf8') === readFileSync(lock, 'utf8')) return;
-  say('peers', 'npm ci in bench, half a minute or so');
-  const { code, output } = await capture(
-    'npm',
-    ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--engine-strict=false'],
-    { cwd: folder },
-  );
-  if (code !== 0) throw new Failed(code, output);
-  writeFileSync(kept, readFileSync(lock, 'utf8'));
-}
+export const installPeers = () => packagesOf('bench');
 
 /**
  * Acts with a new Redis, of which nothing stays.

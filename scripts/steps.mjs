@@ -31,6 +31,22 @@ export async function dependencies() {
 }
 
 /**
+ * Installs what a folder needs that has a lock of its own, so that the product does not get it.
+ *
+ * @param {string} name of the folder: `bench`
+ */
+export async function packagesOf(name) {
+  const folder = join(root, name);
+  const lock = read(join(folder, 'package-lock.json'));
+  const kept = join(folder, 'node_modules', '.installed-of');
+  if (read(kept) === lock) return;
+  say(name, 'npm ci there, half a minute or so');
+  const { code, output } = await npm('ci', ['--ignore-scripts', '--engine-strict=false'], folder);
+  if (code !== 0) throw new Failed(code, output);
+  writeFileSync(kept, lock);
+}
+
+/**
  * Hands a program on by DUESTREAM_REDIS_SERVER_BIN, so that nobody needs to look again.
  *
  * @param {NodeJS.ProcessEnv} env
@@ -76,11 +92,15 @@ export function say(step, line) {
   process.stderr.write(`${step.padEnd(13)} ${line}\n`);
 }
 
-/** @param {string} command */
-function npm(command) {
+/**
+ * @param {string} command
+ * @param {readonly string[]} [further]
+ * @param {string} [cwd]
+ */
+function npm(command, further = [], cwd = root) {
   const script = process.env.npm_execpath;
-  const args = [command, '--no-audit', '--no-fund'];
-  const options = { cwd: root };
+  const args = [command, '--no-audit', '--no-fund', ...further];
+  const options = { cwd };
   return script?.endsWith('.js')
     ? capture(process.execPath, [script, ...args], options)
     : capture('npm', args, options);

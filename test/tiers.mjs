@@ -230,6 +230,7 @@ export const ONLY_IN_ALL = {
   'test/flow/worker/misbehaving-process.test.ts': 'handlers that block or exit their process',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
+  'test/site.test.ts': 'builds the documentation as a site, and reads it in a browser',
   'test/proof/cast.test.ts': 'random lists, cuts and planted bugs of broadcasts',
   'test/proof/cut-off.test.ts': 'every scene, cut off before each write',
   'test/proof/debounce.test.ts': '15 of 100 walks each, and a quarter of the planted bugs',

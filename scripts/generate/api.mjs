@@ -1,6 +1,7 @@
 /**
  * Makes the reference of the library from the comments of what it exports. One page per entry of the package in `docs/reference/api`; what has no comment is an error.
  */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
 import { root } from '../steps.mjs';
@@ -40,4 +41,21 @@ export async function writeApiReference(folder = join(root, 'docs', 'reference',
   if (app.logger.hasErrors() || app.logger.hasWarnings())
     throw new Error('what is exported needs a comment: see above');
   await app.generateOutputs(project);
+  for (const name of readdirSync(folder)) mendLinks(join(folder, name));
+}
+
+/**
+ * The plugin numbers the headings of two entries together where they have the same name, though each entry is a page of its own. A link to a heading that
+ * its page does not have twice leads to the one it has.
+ *
+ * @param {string} path
+ */
+function mendLinks(path) {
+  const text = readFileSync(path, 'utf8');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading.toLowerCase().replace(/\W/g, ''),
+  );
+  const isTwice = (/** @type {string} */ name) => headings.filter((heading) => heading === name).length > 1;
+  const mended = text.replace(/\(#(\w+)-1\)/g, (link, name) => (isTwice(name) ? link : `(#${name})`));
+  writeFileSync(path, mended);
 }
