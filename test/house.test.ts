@@ -36,6 +36,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Jobs of other products, read from their Redis and made here by a client.
   import: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
   cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql', 'import'],
+  // Agents: one more window on the verbs of the HTTP API, which it asks over HTTP. kernel: how a part of a path is written.
+  mcp: ['kernel', 'http'],
   // Tries what is promised on a Redis that somebody has, with daemons and workers of its own.
   prove: ['kernel', 'job', 'redis', 'config', 'client', 'worker', 'inspect', 'daemon'],
   embedded: [],
@@ -59,6 +61,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'access',
     'sql',
   ],
+  // A module of NestJS: what an application makes by hand otherwise.
+  nestjs: ['kernel', 'job', 'redis', 'client', 'worker', 'daemon'],
   'main.ts': ['kernel', 'cli'],
   // redis: for the type of a connection's settings only.
   'index.ts': ['kernel', 'time', 'job', 'schedule', 'client', 'worker', 'config', 'daemon', 'redis'],
@@ -66,6 +70,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'cli/commands/mcp.ts': ['mcp'],
   'cli/commands/outbox.ts': ['daemon'],
   'cli/commands/prove.ts': ['prove'],
   'cli/commands/start.ts': ['daemon'],
@@ -106,10 +111,16 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'p-limit': ['client'],
 };
 
-/** The same of what an application has or has not, of which only types are imported. */
+/** The same of what a user installs beside the package, if at all: optional peers. */
 const PEERS: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/server': ['mcp'],
+  '@nestjs/common': ['nestjs'],
+  '@nestjs/core': ['nestjs'],
   '@opentelemetry/api': ['kernel', 'telemetry', 'metrics'],
 };
+
+/** Of these a process finds what is there, and loads nothing. */
+const TYPES_ALONE: readonly string[] = ['@opentelemetry/api'];
 
 /** The same of what is built into the pages: nobody installs it with the package. */
 const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
@@ -204,16 +215,21 @@ describe('imports', () => {
 
   test('every dependency has an owner, and no owner is left of a dependency that went', () => {
     expect(Object.keys(OWNERS).sort()).toEqual(Object.keys(packageJson.dependencies).sort());
-    expect(Object.keys(PEERS).sort()).toEqual(Object.keys(packageJson.peerDependencies).sort());
   });
 
-  test('of what an application may lack only types are imported, and it is optional', () => {
+  test('of what an application has or has not while it runs only types are imported', () => {
     const statements = sources.flatMap(({ path, code }) => code.split(';').map((text) => ({ path, text })));
-    const naming = statements.filter(({ text }) => imports(text).some((to) => to in PEERS));
+    const naming = statements.filter(({ text }) => imports(text).some((to) => TYPES_ALONE.includes(to)));
     expect(naming).not.toEqual([]);
     expect(naming.filter(({ text }) => !/\bimport type\b/.test(text)).map(({ path }) => path)).toEqual([]);
-    const optional = Object.fromEntries(Object.keys(PEERS).map((name) => [name, { optional: true }]));
-    expect(packageJson.peerDependenciesMeta).toEqual(optional);
+  });
+
+  test('every peer has an owner too, is optional, and is installed for the tests', () => {
+    const peers = Object.keys(packageJson.peerDependencies).sort();
+    expect(Object.keys(PEERS).sort()).toEqual(peers);
+    const optional = Object.entries(packageJson.peerDependenciesMeta).filter(([, meta]) => meta.optional);
+    expect(optional.map(([name]) => name).sort()).toEqual(peers);
+    expect(peers.filter((name) => !(name in packageJson.devDependencies))).toEqual([]);
   });
 });
 
