@@ -1707,7 +1707,10 @@ export interface Schemas {
     readonly jobs: readonly Schemas['NewJob'][];
   };
   readonly BatchRequest: {
-    readonly ids?: readonly string[];
+    readonly ids?: readonly (string | {
+      readonly id: string;
+      readonly ifMatch: string;
+    })[];
     readonly filter?: Schemas['JobFilter'];
     readonly dryRun?: boolean;
     readonly limit?: number;
@@ -1724,7 +1727,10 @@ export interface Schemas {
     readonly failed?: boolean;
   };
   readonly RescheduleBatchRequest: {
-    readonly ids?: readonly string[];
+    readonly ids?: readonly (string | {
+      readonly id: string;
+      readonly ifMatch: string;
+    })[];
     readonly filter?: Schemas['JobFilter'];
     readonly dryRun?: boolean;
     readonly limit?: number;
@@ -1742,7 +1748,10 @@ export interface Schemas {
     readonly ifMatch?: string;
   };
   readonly EditBatchRequest: {
-    readonly ids?: readonly string[];
+    readonly ids?: readonly (string | {
+      readonly id: string;
+      readonly ifMatch: string;
+    })[];
     readonly filter?: Schemas['JobFilter'];
     readonly dryRun?: boolean;
     readonly limit?: number;

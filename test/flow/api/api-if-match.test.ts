@@ -224,6 +224,24 @@ test('a bare job has an ETag of its own', async () => {
   expect(await send({ what: `DELETE ${path}` }, await etagOf(path))).toMatchObject({ status: 200 });
 });
 
+test.each([
+  ['cancel', {}, 'cancelled'],
+  ['run', {}, 'due'],
+  ['reschedule', { due: { delay: '7h' } }, 'rescheduled'],
+  ['edit', { change: { attempts: 2 } }, 'edited'],
+] as const)('a batch of jobs that were seen leaves those that have changed: %s', async (verb, more, became) => {
+  const what = `POST /v1/queues/emails/batch/${verb}`;
+  const statusOf = async (etag: string) => {
+    const { body } = await api.ask(what, { body: { ids: [{ id: 'a', ifMatch: etag }], ...more } });
+    return body.jobs[0].status;
+  };
+  const stale = (await api.ask(`GET ${JOB}`)).body.etag;
+  await edit();
+  const before = await stored();
+  expect([await statusOf(stale), await stored()]).toEqual(['changed', before]);
+  expect(await statusOf((await api.ask(`GET ${JOB}`)).body.etag)).toBe(became);
+});
+
 test('who may only read has no ETag in which content could be guessed', async () => {
   const token = await api.tokenOf({ scopes: ['read'] });
   for (const path of [JOB, SCHEDULE]) {

@@ -43,11 +43,28 @@ const listOf = <Schema extends z.ZodType>(one: Schema) =>
     .min(1, { error: 'at least one' })
     .max(LIST_MAX, { error: `at most ${LIST_MAX}` });
 
+const anyId = z.string().min(1).max(192);
+/** A job by its id, or as it was seen. */
+const jobRef = z.union(
+  [
+    anyId,
+    strict({
+      id: anyId,
+      ifMatch: z
+        .string()
+        .min(1)
+        .max(200)
+        .openapi({ description: 'Only if the job still has this `etag`, as a list or a look at it shows it.' }),
+    }),
+  ],
+  { error: 'an id, or { id, ifMatch }' },
+);
+
 /** Which jobs: a list of ids, or a filter with its bounds. */
 const target = {
-  ids: listOf(z.string().min(1).max(192))
+  ids: listOf(jobRef)
     .optional()
-    .openapi({ description: 'The jobs by their ids; or give a filter.' }),
+    .openapi({ description: 'The jobs by their ids, or each with the `etag` that was seen; or give a filter.' }),
   filter: filterShape.optional(),
   dryRun: z
     .boolean({ error: 'true or false' })
@@ -212,14 +229,17 @@ const rescheduleBatch = verb({
     const { ids, jobs, due = {} } = call.body;
     return changeJobs(call, {
       byList: async (client, queue) => {
-        const targets = ids ?? (jobs as readonly JobDue[] | undefined) ?? [];
+        const targets: readonly (string | JobDue)[] = ids ?? (jobs as readonly JobDue[] | undefined) ?? [];
         const done = await client.reschedule(queue, targets, due as NewDue);
-        return done.map((one, at) => ({ ...one, etag: etagAfter(one, jobs?.[at]?.ifMatch) }));
+        return done.map((one, at) => ({ ...one, etag: etagAfter(one, seenIn(targets[at])) }));
       },
       byFilter: (client, { queue, filter, options }) => client.reschedule(queue, filter, due as NewDue, options),
     });
   },
 });
+
+const seenIn = (target: string | JobDue | undefined): string | undefined =>
+  typeof target === 'object' ? target.ifMatch : undefined;
 
 const editBatch = verb({
   ...change(operations.edit),
