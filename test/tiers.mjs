@@ -124,6 +124,7 @@ const COSTLY = {
   ],
   'processes of its own, or servers with Sentinels or in a Cluster': [
     'test/flow/cli/dev-several.test.ts',
+    'test/flow/cli/mcp.test.ts',
     'test/flow/daemon/embedded-metrics.test.ts',
     'test/flow/daemon/embedding.test.ts',
     'test/flow/daemon/given-log.test.ts',

@@ -20,6 +20,7 @@ import { schedule } from './commands/jobs/schedule.ts';
 import { setsCreate, setsLs, setsRm, setsSeal, setsShow } from './commands/jobs/sets.ts';
 import { show } from './commands/jobs/show.ts';
 import { wait } from './commands/jobs/wait.ts';
+import { mcp } from './commands/mcp.ts';
 import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers, workersPause, workersResume } from './commands/processes.ts';
@@ -101,6 +102,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
     simulate,
     doctor,
     slo,
+    mcp,
     noun('tokens', 'create, list and revoke tokens of the HTTP API', [tokensCreate, tokensLs, tokensRevoke]),
     noun('admin', 'the audit, the configuration, what a load needs, what is promised, and the completion of a shell', [
       ...[auditLs, configPrint, plan, prove, completion],

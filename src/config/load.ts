@@ -224,8 +224,11 @@ export interface Setting {
   readonly option: Option | undefined;
 }
 
-/** Variables of ours that are read before there is a configuration. */
-const BOOTSTRAP = ['DUESTREAM_CONFIG', 'DUESTREAM_REDIS_SERVER_BIN', 'DUESTREAM_REDIS_SOURCE'];
+/** Variables of ours that are read before there is a configuration, and the token of the command `mcp`, which is none of it. */
+const BOOTSTRAP = [
+  ...['DUESTREAM_CONFIG', 'DUESTREAM_REDIS_SERVER_BIN', 'DUESTREAM_REDIS_SOURCE'],
+  'DUESTREAM_API_TOKEN',
+];
 
 /** Flags as a command-line parser hands them over, in camelCase. It has refused unknown ones; those not ours are skipped. */
 export function flagSettings(flags: Readonly<Record<string, unknown>>): readonly Setting[] {

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { createToken, listTokens, revokeToken, SCOPES, type Scope, type Token } from '../../access/tokens.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
-import { readDevFile } from '../dev/dev-file.ts';
+import { apiUrl } from '../api-url.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from '../session.ts';
 import { moment } from '../terminal/instants.ts';
 import { fields, line, table } from '../terminal/output.ts';
@@ -102,15 +102,6 @@ async function runRevoke(session: Session, name: string): Promise<Exit> {
   await session.changes.note({ verb: 'tokens.revoke', target: revoked.name, count: 1 });
   session.out.answer({ revoked }, () => [line`token ${revoked.name} is revoked: it opens nothing any more`]);
   return 0;
-}
-
-/** Where the API of this Redis most likely is: that of `dev`, or what the configuration says. */
-function apiUrl({ config, invocation }: Session): string {
-  const dev = readDevFile(invocation.cwd);
-  if (dev?.http !== undefined && dev.url === config.redis.url) return dev.http;
-  const { host, port } = config.http;
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port === 0 ? '<port>' : port}`;
 }
 
 const queuesText = ({ queues }: Token): string => queues?.join(', ') ?? 'all';

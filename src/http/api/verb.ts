@@ -65,6 +65,21 @@ export interface Versioned<Path> {
   ) => Promise<string | undefined>;
 }
 
+/** How an agent is shown a change before it makes it. */
+export interface DryRun {
+  /**
+   * The look of this table that says what there is; it is asked with what the change is given. The name of the change itself: it is
+   * carried out with `dryRun`.
+   */
+  readonly look: string;
+  /** What the look is asked where the change says nothing of it. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  /** Fields of that look, at any depth. Where one is another one when the change is to be made, nothing is changed. */
+  readonly same: readonly string[];
+  /** Of a change by filter: the field of its body that names what was seen, in the place of the filter. */
+  readonly names?: 'ids' | 'deadLetters';
+}
+
 interface AnswerDoc<Body> {
   /** What of the body is sent; left out: nothing. */
   readonly type?: Told<Body>;
@@ -90,6 +105,11 @@ interface About {
   /** Whether there must be one. Default: yes. */
   readonly bodyRequired?: boolean;
   readonly headers?: readonly HeaderDoc[];
+  /**
+   * How `duestream mcp` offers it to agents: as a look, or as a change with its dry run. Left out: agents have it not, because it cannot
+   * be undone, is a stream, or is for pages.
+   */
+  readonly tool?: 'look' | DryRun | undefined;
   /** Besides those that every verb has. */
   readonly problems?: readonly ProblemCode[] | undefined;
 }

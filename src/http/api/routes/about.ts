@@ -7,6 +7,7 @@ const about = verb({
   at: '/about',
   summary: 'Which installation answers, and what the caller may do',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   answers: {
     200: {

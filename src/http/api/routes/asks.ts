@@ -5,7 +5,7 @@ import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Told } from '../answer.ts';
 import type { ProblemCode } from '../problem.ts';
 import { duration, groupName, queueName, reason, setName, strict, tagName, workerId } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, type DryRun, verb } from '../verb.ts';
 
 interface Sentences<Body> {
   readonly summary: string;
@@ -14,6 +14,7 @@ interface Sentences<Body> {
   readonly answer: string;
   /** Where the address does not follow from the name; then all fields stand in the query. */
   readonly delete?: string;
+  readonly tool?: DryRun;
   readonly problems?: readonly ProblemCode[];
 }
 
@@ -33,7 +34,7 @@ export function asking<Body>({ name, scope, ask }: Askable<Body>, said: Sentence
   const isAsked = (field: AskField) => said.delete !== undefined || askFields[field].kind === 'group';
   const has = (isMeant: (field: AskField) => boolean) => [...needs, ...takes].some(isMeant);
   return verb({
-    ...{ name, scope, summary: said.summary, doc: said.doc, problems: said.problems },
+    ...{ name, scope, summary: said.summary, doc: said.doc, problems: said.problems, tool: said.tool },
     // What is about no queue is about all of them.
     queues: names.includes('queue') ? 'path' : 'all',
     method: said.delete === undefined ? 'post' : 'delete',

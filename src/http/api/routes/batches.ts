@@ -19,6 +19,7 @@ import type {
 import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Queue } from '../../../job/queue.ts';
+import { LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { answers, type Told } from '../answer.ts';
@@ -27,7 +28,7 @@ import { etagAfter } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofQueue, strict, whole } from '../schemas.ts';
 import { TRACE_HEADERS, traced } from '../trace-context.ts';
-import { type AnyVerb, change, verb } from '../verb.ts';
+import { type AnyVerb, change, type DryRun, verb } from '../verb.ts';
 import { filterOf, filterShape, jobChange, jobChanges, newDue, newDues, newJob } from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
@@ -154,6 +155,16 @@ async function sliceOf(
   }
 }
 
+/**
+ * How an agent is shown the jobs that a filter means. It changes those that it was shown, each only if it still is what it was.
+ *
+ * @param state what the change is about where its filter names none
+ */
+const seen = (state: readonly LiveState[]): DryRun => ({
+  ...{ look: 'jobs.find', defaults: { state }, same: ['id', 'etag'], names: 'ids' },
+});
+const WAITING: readonly LiveState[] = ['scheduled', 'ready'];
+
 /** What all of these verbs are. */
 const common = {
   method: 'post',
@@ -188,6 +199,7 @@ const cancelBatch = verb({
   ...change(operations.cancel),
   ...common,
   name: 'jobs.cancelMany',
+  tool: seen(LIVE_STATES),
   at: '/queues/{queue}/batch/cancel',
   summary: 'Cancel many jobs: a list, or all that a filter means',
   body: plain,
@@ -203,6 +215,7 @@ const runBatch = verb({
   ...change(operations.runNow),
   ...common,
   name: 'jobs.runMany',
+  tool: seen(['scheduled']),
   at: '/queues/{queue}/batch/run',
   summary: 'Run many jobs now: a list, or the scheduled ones that a filter means',
   body: plain,
@@ -218,6 +231,7 @@ const rescheduleBatch = verb({
   ...change(operations.reschedule),
   ...common,
   name: 'jobs.rescheduleMany',
+  tool: seen(WAITING),
   at: '/queues/{queue}/batch/reschedule',
   summary: 'Give many jobs another due time: a list, or all that a filter means',
   doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time. A \`shift\` with a filter needs a \`tag\` or a \`set\`, and a request that is sent again shifts again. The \`moves\` of a dry run do not: sent as \`jobs\`, each with its \`dueMs\` as \`at\` and its \`etag\` as \`ifMatch\`, they move each job once.`,
@@ -245,6 +259,7 @@ const editBatch = verb({
   ...change(operations.edit),
   ...common,
   name: 'jobs.editMany',
+  tool: seen(WAITING),
   at: '/queues/{queue}/batch/edit',
   summary: 'Change the content of many jobs: a list, or all that a filter means',
   doc: `${DOC} Each of \`jobs\` has a change of its own; \`change\` is for \`ids\` or a filter.`,

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { LIVE_STATES } from '../../../job/state.ts';
 import { answers } from '../answer.ts';
 import { cursor, ofQueue, strict, tagName, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
@@ -14,6 +15,7 @@ const listClosed = verb({
   summary: 'List the closed tags of a queue',
   doc: 'The soonest end first. With `search` all closed tags are looked through.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({
@@ -37,6 +39,7 @@ const listClosed = verb({
 });
 
 const closeTag = asking(operations.tags.close, {
+  tool: { look: 'jobs.find', defaults: { state: LIVE_STATES }, same: ['id', 'etag'] },
   summary: 'Close a tag: no job with it starts until an end',
   doc: 'When the answer is there, no job with the tag gets a start until then. Jobs that wait are cancelled; those that had started before are in `running`, and were asked to stop. The longest end wins; the request may be repeated.',
   type: answers.TagClosed,
@@ -45,6 +48,7 @@ const closeTag = asking(operations.tags.close, {
 });
 
 const openTag = asking(operations.tags.open, {
+  tool: { look: 'tags.closed', same: ['tag', 'untilMs'] },
   summary: 'Open a closed tag before its end',
   doc: 'What was cancelled stays cancelled.',
   type: answers.TagOpened,

@@ -88,6 +88,7 @@ const listDead = verb({
   summary: 'List dead letters, newest first, or count those that died alike',
   doc: 'With `group=error` they are counted by reason, last error (without numbers and ids, but with codes of answers such as 503), and name. A reason that a handler gave is told in the same way. A filter may leave little of what was looked at: a page may be empty and still have a `cursor`.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({
@@ -124,6 +125,7 @@ const overviewDead = verb({
   summary: 'What jobs of all queues died of',
   doc: 'By reason and last error (without numbers and ids, but with codes of answers such as 503), the kind that died last first, with how many died when, and what they share. The newest 10,000 dead letters are looked at; ask for older ones with `olderThan`. One reading serves all who ask the same within three seconds. A queue that could not be looked through is named in `unread`. A token of some queues sees those.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   query: strict({
     queue: queuesText.optional(),
@@ -166,6 +168,7 @@ const showDead = verb({
   summary: 'Look at a dead letter',
   doc: 'Its `ETag` tells this death from any other, for `If-Match`.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofDeadLetter,
   answers: { 200: { type: answers.DeadLetter, doc: 'The dead letter with its history.' } },
@@ -270,6 +273,7 @@ const theDeadLetter: Versioned<{ readonly queue: string; readonly deadLetter: st
 
 const replayOne = verb({
   ...change(operations.deadLetters.replay),
+  tool: { look: 'dead.get', same: ['etag'] },
   method: 'post',
   at: '/queues/{queue}/dead/{deadLetter}/replay',
   summary: 'Replay a dead letter',
@@ -323,6 +327,7 @@ const replayBody = strict({
 const replayMany = verb({
   ...change(operations.deadLetters.replay),
   name: 'dead.replayMany',
+  tool: { look: 'dead.list', same: ['deadLetter', 'etag'], names: 'deadLetters' },
   method: 'post',
   at: '/queues/{queue}/dead/replay',
   summary: 'Replay many dead letters, at once or spread over a time',

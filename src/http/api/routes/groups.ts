@@ -14,6 +14,7 @@ const listGroups = verb({
   summary: 'List the groups of a queue with limits',
   doc: 'Those that have jobs in line or running, by name; with `top` those with most jobs in line, for which every group is looked at. A queue that is not gated is refused.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({
@@ -43,6 +44,7 @@ const getGroup = verb({
   summary: 'Look at a group of a queue with limits',
   doc: 'With the jobs that hold its limit, at most 100 of each partition. A group that nobody is in has zeros.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: strict({ queue: queueName, group: groupName }),
   answers: {
@@ -101,6 +103,7 @@ const unsetGroupLimits = verb({
 });
 
 const closeGroup = asking(operations.groups.close, {
+  tool: { look: 'groups.get', same: ['limits', 'closed'] },
   summary: 'Close a group for some time',
   doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
   type: answers.GroupChange,
@@ -109,6 +112,7 @@ const closeGroup = asking(operations.groups.close, {
 });
 
 const openGroup = asking(operations.groups.open, {
+  tool: { look: 'groups.get', same: ['limits', 'closed'] },
   summary: 'Open a closed group',
   type: answers.GroupChange,
   answer: 'It is open.',

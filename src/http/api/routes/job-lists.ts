@@ -45,6 +45,7 @@ const listJobs = verb({
   summary: 'List jobs by state, tag, set, name, id, failures and due time',
   doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag or a set by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `cursor`.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({
@@ -78,6 +79,7 @@ const findJobs = verb({
   summary: 'Find jobs in all queues, by due time',
   doc: 'Jobs that are not over come by their due time, and behind them those that are over, the latest end first. What stays where it is while you go from page to page is in exactly one of them. A page may be short, or empty, and still have a `cursor`. A queue that could not be looked through is named in `unread`. A token of some queues finds the jobs of those.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   query: strict({
     queue: queuesText.optional(),
@@ -127,6 +129,7 @@ const countJobs = verb({
   summary: 'Count the jobs that are not over, all or by a filter',
   doc: 'By state and due time they are counted at one moment. By tag, set, name, id or failures jobs are looked through, a bounded number in one request: with a `cursor` in the answer, ask again with it and add.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({ state: statesText.default(LIVE_STATES.join(',')), ...filterFields, cursor }),

@@ -20,7 +20,7 @@ import { etagAfter, etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
 import { TRACE_HEADERS, traced } from '../trace-context.ts';
-import { change, type Versioned, verb } from '../verb.ts';
+import { change, type DryRun, type Versioned, verb } from '../verb.ts';
 import { untilOver, waitText } from './ends.ts';
 import { jobChange, newDue, newJob } from './job-shapes.ts';
 
@@ -37,8 +37,12 @@ const theJob: Versioned<{ readonly queue: string; readonly id: string }> = {
   },
 };
 
+/** How an agent is shown the job that it is about to change. */
+const SEEN: DryRun = { look: 'jobs.get', same: ['etag'] };
+
 const scheduleJob = verb({
   name: 'jobs.schedule',
+  tool: { look: 'jobs.preview', same: ['there', 'refusal'] },
   method: 'post',
   at: '/queues/{queue}/jobs',
   summary: 'Schedule a job',
@@ -85,6 +89,7 @@ const previewJob = verb({
   summary: 'See what would become of a job',
   doc: 'Takes what scheduling a job takes, and writes nothing: when the job would be due, which jobs come due beside it, when it would be tried again, and what would refuse it now.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   body: newJob,
@@ -102,6 +107,7 @@ const getJob = verb({
   summary: 'Look at a job',
   doc: 'With its story: what happened to it in order of time, and how it ended. With `wait` the answer comes when the job is over, or when the time is up: its `state` says which. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` there is an `ETag` of a job that is not over, for `If-Match`: another content, start or due time is another one.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofJob,
   query: bare.extend({ wait: waitText }),
@@ -129,6 +135,7 @@ const getJob = verb({
 
 const editJob = verb({
   ...change(operations.edit),
+  tool: SEEN,
   method: 'patch',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Change the content of a job that waits, and with it its due time',
@@ -149,6 +156,7 @@ const editJob = verb({
 
 const rescheduleJob = verb({
   ...change(operations.reschedule),
+  tool: SEEN,
   method: 'post',
   at: '/queues/{queue}/jobs/{id}/reschedule',
   summary: 'Give a job that waits another due time',
@@ -192,6 +200,7 @@ async function rescheduleAsSeen({ client, queueOf }: Backend, { queue: name, id,
 
 const runJob = verb({
   ...change(operations.runNow),
+  tool: SEEN,
   method: 'post',
   at: '/queues/{queue}/jobs/{id}/run',
   summary: 'Run a job that waits now',
@@ -211,6 +220,7 @@ const runJob = verb({
 
 const cancelJob = verb({
   ...change(operations.cancel),
+  tool: SEEN,
   method: 'delete',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Cancel a job',

@@ -19,6 +19,7 @@ const forecast = verb({
   summary: 'How many jobs come due when',
   doc: 'Jobs that wait, and jobs that schedules are going to make.',
   scope: 'read',
+  tool: 'look',
   queues: 'query',
   query: strict({
     until: instant.optional().openapi({ description: 'Default 24 hours from now.' }),
@@ -36,6 +37,7 @@ const leaders = verb({
   at: '/leaders',
   summary: 'Who leads each partition',
   scope: 'read',
+  tool: 'look',
   queues: 'query',
   query: strict({ queue: queueName.optional() }),
   answers: {
@@ -56,6 +58,7 @@ const workers = verb({
   at: '/workers',
   summary: 'The workers, and the jobs that they run',
   scope: 'read',
+  tool: 'look',
   queues: 'query',
   query: strict({
     queue: queueName.optional(),
@@ -86,6 +89,7 @@ const doctor = verb({
   summary: 'Whether this Redis can be trusted with jobs',
   doc: 'What `duestream doctor` finds, as the daemon sees it.',
   scope: 'read',
+  tool: 'look',
   queues: 'all',
   answers: {
     200: {
@@ -128,6 +132,7 @@ const listAudit = verb({
   summary: 'Who changed what, newest first',
   doc: 'The newest 10,000 changes by the API, a page or the command line, or those of them that are asked for. Of settings, limits, rules and due times an entry says what they were and what they are; of a change of many jobs, which: the first 100. Scheduling a job is none of them.',
   scope: 'admin',
+  tool: 'look',
   queues: 'all',
   query: strict({
     queue: queueName.optional(),

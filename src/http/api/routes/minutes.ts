@@ -65,6 +65,7 @@ const day = verb({
   summary: 'What happened in the last day, in each queue and by the hour',
   doc: 'Starts, lateness and dead letters by the hour, and the changes that diaries tell. One reading serves all who ask within ten seconds. A token of some queues gets those of its queues. Reasons only with the scope `data`: a handler may have given them.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   answers: { 200: { type: answers.Day, doc: 'Steps of an hour; the last one goes on.' } },
   async run({ caller, backend }) {
@@ -81,6 +82,7 @@ const why = verb({
   at: '/queues/{queue}/why',
   summary: 'Why jobs of a queue wait, if any do',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   answers: {
@@ -107,6 +109,7 @@ const late = verb({
   summary: 'Why a queue was late within some time',
   doc: 'A verdict in one sentence, then the causes of the lateness of jobs that were started, groups whose jobs waited longest, and what happened meanwhile. Of the last day. Default: the last hour. Reasons only with the scope `data`: a handler may have given them.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({
@@ -131,6 +134,7 @@ const slo = verb({
   summary: 'Whether a queue keeps what it promises about lateness',
   doc: 'Over the last while that was promised, or in a month of UTC. 404 where nothing is promised.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: inMonth,
@@ -147,6 +151,7 @@ const allSlos = verb({
   summary: 'Whether queues keep what they promise about lateness',
   doc: 'Queues that promise nothing are left out. A token of some queues gets those of its queues.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   query: inMonth,
   answers: { 200: { type: answers.Slos, doc: 'Each promise by the name of its queue.' } },

@@ -17,6 +17,7 @@ const listQueues = verb({
   at: '/queues',
   summary: 'List the queues with their counts',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   answers: {
     200: {
@@ -38,6 +39,7 @@ const showQueue = verb({
   summary: 'Look at a queue',
   doc: 'Counts per state and partition, what happened so far, who leads, and what comes due when.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   answers: { 200: { type: answers.QueueStats, doc: 'The queue as it is now.' } },
@@ -45,6 +47,7 @@ const showQueue = verb({
 });
 
 const pauseVerb = asking(operations.queues.pause, {
+  tool: { look: 'queues.get', same: ['paused', 'pause'] },
   summary: 'Pause a queue',
   doc: 'No job of it starts until it is resumed; jobs that run go on.',
   type: answers.QueuePaused,
@@ -52,12 +55,14 @@ const pauseVerb = asking(operations.queues.pause, {
 });
 
 const resumeVerb = asking(operations.queues.resume, {
+  tool: { look: 'queues.get', same: ['paused', 'pause'] },
   summary: 'Resume a queue',
   type: answers.QueuePaused,
   answer: 'It goes on; `changed` says whether it was paused.',
 });
 
 const closeVerb = asking(operations.queues.close, {
+  tool: { look: 'queues.get', same: ['limits'] },
   summary: 'Close a queue with limits for some time',
   doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
   type: answers.QueueClosed,
@@ -66,6 +71,7 @@ const closeVerb = asking(operations.queues.close, {
 });
 
 const openVerb = asking(operations.queues.open, {
+  tool: { look: 'queues.get', same: ['limits'] },
   summary: 'Open a closed queue',
   type: answers.QueueClosed,
   answer: 'It is open; `changed`: it was closed.',
@@ -83,6 +89,7 @@ const getSettings = verb({
   summary: 'Look at the settings of a queue',
   doc: 'What is stored with the queue in Redis, in the words in which it is changed. What nobody ever said is left out.',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   answers: {
@@ -97,6 +104,7 @@ const getSettings = verb({
 
 const setVerb = verb({
   ...change(operations.queues.set),
+  tool: { look: 'queues.settings', same: ['settings', 'overrides'] },
   method: 'patch',
   at: '/queues/{queue}/settings',
   summary: 'Change settings of a queue',
@@ -119,6 +127,7 @@ const setVerb = verb({
 
 const unsetVerb = verb({
   ...change(operations.queues.unset),
+  tool: { look: 'queues.settings', same: ['settings', 'overrides'] },
   method: 'delete',
   at: '/queues/{queue}/settings/{setting}',
   summary: 'Take a setting of a queue back',

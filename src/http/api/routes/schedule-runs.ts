@@ -8,7 +8,7 @@ import { answers } from '../answer.ts';
 import { type Backend, nowOf } from '../backend.ts';
 import { cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, change, verb } from '../verb.ts';
-import { definition, theSchedule, visibleSchedule } from './schedules.ts';
+import { definition, SEEN, theSchedule, visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;
@@ -25,6 +25,7 @@ const previewStored = verb({
   summary: 'Show the coming instants of a schedule',
   doc: 'With every decision of clock changes and calendars.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   path: ofSchedule,
   query: strict({ next: wholeText(1, PREVIEW_MAX, 10), until: bound.optional(), from: bound.optional() }),
@@ -42,6 +43,7 @@ const previewNew = verb({
   summary: 'Show what a definition would do',
   doc: 'It is not stored. Ids, `H` and jitter follow from the name.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   body: strict({
     name: scheduleName.optional(),
@@ -74,6 +76,7 @@ const runs = verb({
   summary: 'What became of the past instants of a schedule, latest first',
   doc: 'Since its rule was changed, or it was paused or resumed; of those before only the ones whose job is known, up to the first hundred that have none. Nothing is written down per instant: the job of each is looked for, and it is known while it lives or its end is remembered (`done.window`, or the history of its queue).',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   path: ofSchedule,
   query: strict({ limit: wholeText(1, RUNS_MAX, 20), cursor }),
@@ -97,6 +100,7 @@ const runs = verb({
 
 const trigger = verb({
   ...change(operations.schedules.trigger),
+  tool: SEEN,
   method: 'post',
   at: '/schedules/{name}/trigger',
   summary: 'Run one extra job of a schedule now',
@@ -118,6 +122,7 @@ const trigger = verb({
 
 const backfill = verb({
   ...change(operations.schedules.backfill),
+  tool: { look: 'schedules.backfill', same: ['id', 'status', 'atMs'] },
   method: 'post',
   at: '/schedules/{name}/backfill',
   summary: 'Run the jobs of a range of past instants now',

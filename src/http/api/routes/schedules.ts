@@ -15,7 +15,7 @@ import { type Caller, checkQueue, mayUse, seenDigest } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { duration, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
-import { type AnyVerb, change, type Versioned, verb } from '../verb.ts';
+import { type AnyVerb, change, type DryRun, type Versioned, verb } from '../verb.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
 
 // Schedules: listed, shown, put, removed, paused and resumed. A token of some queues sees those of its queues.
@@ -91,6 +91,9 @@ export async function visibleSchedule(backend: Backend, caller: Caller, name: st
   throw new Problem('not-found', { detail: `there is no schedule ${name}, or it is not of a queue of this token` });
 }
 
+/** How an agent is shown the schedule that it is about to change. */
+export const SEEN: DryRun = { look: 'schedules.get', same: ['etag', 'paused'] };
+
 /** What a request about one schedule changes. */
 export const theSchedule: Versioned<{ readonly name: string }> = {
   what: 'the schedule',
@@ -103,6 +106,7 @@ const listSchedules = verb({
   at: '/schedules',
   summary: 'List schedules by name',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   query: strict({
     queue: queueName.optional(),
@@ -138,6 +142,7 @@ const getSchedule = verb({
   summary: 'Look at a schedule',
   doc: 'With the scope `data` or `write` the `ETag` is the digest of its definition, for `If-Match`. How far it was fired is no part of it.',
   scope: 'read',
+  tool: 'look',
   queues: 'own',
   path: ofSchedule,
   answers: { 200: { type: answers.Schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
@@ -149,6 +154,7 @@ const getSchedule = verb({
 
 const putSchedule = verb({
   ...change(operations.schedules.put),
+  tool: SEEN,
   method: 'put',
   at: '/schedules/{name}',
   summary: 'Create a schedule or change it',
@@ -188,6 +194,7 @@ const putSchedule = verb({
 
 const removeSchedule = verb({
   ...change(operations.schedules.remove),
+  tool: SEEN,
   method: 'delete',
   at: '/schedules/{name}',
   summary: 'Remove a schedule',
@@ -208,6 +215,7 @@ const removeSchedule = verb({
 
 const pauseSchedule = verb({
   ...change(operations.schedules.pause),
+  tool: SEEN,
   method: 'post',
   at: '/schedules/{name}/pause',
   summary: 'Pause a schedule',
@@ -227,6 +235,7 @@ const pauseSchedule = verb({
 
 const resumeSchedule = verb({
   ...change(operations.schedules.resume),
+  tool: SEEN,
   method: 'post',
   at: '/schedules/{name}/resume',
   summary: 'Resume a schedule from now on',

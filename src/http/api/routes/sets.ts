@@ -2,6 +2,7 @@ import type { SetCallbackOptions } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
 import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { LIVE_STATES } from '../../../job/state.ts';
 import { answers } from '../answer.ts';
 import { Problem } from '../problem.ts';
 import { cursor, groupName, ofQueue, queueName, setName, strict, wholeText } from '../schemas.ts';
@@ -20,6 +21,7 @@ const listSets = verb({
   at: '/queues/{queue}/sets',
   summary: 'List the sets of a queue whose callbacks were not made yet',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   query: strict({ limit: wholeText(1, 1000, 100), cursor }),
@@ -43,6 +45,7 @@ const getSet = verb({
   at: '/queues/{queue}/sets/{set}',
   summary: 'Look at a set',
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofSet,
   query: inGroup,
@@ -85,6 +88,7 @@ const makeSet = verb({
 });
 
 const sealSet = asking(operations.sets.seal, {
+  tool: { look: 'sets.get', same: ['set', 'sealed'] },
   summary: 'Seal a set: its callback is made when the last member is over',
   doc: 'If no member is open, it is made now.',
   type: answers.SetSealed,
@@ -92,6 +96,7 @@ const sealSet = asking(operations.sets.seal, {
 });
 
 const removeSet = asking(operations.sets.remove, {
+  tool: { look: 'jobs.find', defaults: { state: LIVE_STATES }, same: ['id', 'etag'] },
   delete: '/queues/{queue}/sets/{set}',
   summary: 'Remove a set, and cancel its members',
   doc: 'No callback is made. Members that run are asked to stop.',

@@ -26,6 +26,7 @@ const simulateQueue = verb({
   summary: 'Show what a queue would do',
   doc: `With other limits, workers or run times, beside what it does as it is. Nothing is changed. At most ${JOBS_MAX} jobs are read, and a daemon plays one simulation at a time: another one is refused with \`too-many\`.`,
   scope: 'read',
+  tool: 'look',
   queues: 'path',
   path: ofQueue,
   body: strict({
