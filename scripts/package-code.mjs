@@ -13,6 +13,7 @@ import { root } from './steps.mjs';
 const ENTRIES = {
   index: 'index',
   'daemon/index': 'daemon/index',
+  'nestjs/index': 'nestjs/index',
   'sql/index': 'sql/index',
   'testing/index': 'testing/index',
   main: 'main',

@@ -12,13 +12,17 @@ import { dirname, join, normalize } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as daemon from '../src/daemon/index.ts';
 import * as duestream from '../src/index.ts';
+import * as nestjs from '../src/nestjs/index.ts';
 import * as sql from '../src/sql/index.ts';
 import * as testing from '../src/testing/index.ts';
 import { type Packed, pack, unpack } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
 /** What the blocks import besides duestream: their readers have it. */
-const BESIDE = ['@types/node', '@types/pg', 'esbuild', 'pg', 'pg-protocol', 'pg-types', 'vitest'];
+const BESIDE = [
+  ...['@types/node', '@types/pg', 'esbuild', 'pg', 'pg-protocol', 'pg-types', 'vitest'],
+  ...['@nestjs/common', '@nestjs/core', '@nestjs/testing', 'reflect-metadata', 'rxjs'],
+];
 /** Two of them are run by `test/flow/examples/mounted.test.ts` instead, two by `test/flow/sql/recipes.test.ts`. */
 const FRAGMENTS_MAX = 9;
 /** Modules of the reader, which a block imports from beside itself. */
@@ -34,6 +38,7 @@ const AROUND = `
 const client: import('duestream').Client;
 const worker: import('duestream').Worker;
 const kit: import('duestream/testing').TestKit;
+const health: import('duestream/nestjs').DuestreamHealth;
 const [emails, mail, reminders, invoices, hints, bills, reports, rows]: readonly import('duestream').Queue[];
 const redis: string, password: string, id: string, to: string, template: string, order: number, user: string;
 const data: { to: string };
@@ -107,8 +112,10 @@ function compile(blocks: readonly Block[], options: readonly string[] = []): str
   for (const [index, { code }] of blocks.entries()) writeFileSync(join(packed.folder, names[index] ?? ''), code);
   const strict = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--allowJs', '--checkJs', '--types', 'node'];
   const target = ['--target', 'es2023', '--module', 'nodenext'];
+  // As in an application of Nest; no other page has decorators.
+  const decorators = ['--experimentalDecorators', '--emitDecoratorMetadata'];
   const tsc = join(root, 'node_modules/.bin/tsc');
-  const { stdout, stderr } = spawnSync(tsc, [...strict, ...target, ...options, ...names], {
+  const { stdout, stderr } = spawnSync(tsc, [...strict, ...target, ...decorators, ...options, ...names], {
     cwd: packed.folder,
     encoding: 'utf8',
     timeout: 200_000,
@@ -129,6 +136,7 @@ describe('the code that people read', () => {
     const ours = [
       exportsOf('duestream', duestream),
       exportsOf('duestream/daemon', daemon),
+      exportsOf('duestream/nestjs', nestjs),
       exportsOf('duestream/sql', sql),
       exportsOf('duestream/testing', testing),
     ];

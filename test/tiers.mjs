@@ -130,6 +130,7 @@ const COSTLY = {
     'test/flow/daemon/given-log.test.ts',
     'test/flow/daemon/handler-module.test.ts',
     'test/flow/daemon/relay.test.ts',
+    'test/flow/nestjs/page.test.ts',
     'test/flow/redis/beyond-one-secure.test.ts',
     'test/flow/redis/redis-declared.test.ts',
     'test/flow/redis/redis-shape.test.ts',

@@ -20,7 +20,7 @@ const TABLES = /** @type {const} */ ({
 export async function writeApiReference(folder = join(root, 'docs', 'reference', 'api')) {
   const app = await Application.bootstrapWithPlugins({
     plugin: ['typedoc-plugin-markdown'],
-    entryPoints: ['.', 'daemon', 'sql', 'testing'].map((entry) => join(root, 'src', entry, 'index.ts')),
+    entryPoints: ['.', 'daemon', 'nestjs', 'sql', 'testing'].map((entry) => join(root, 'src', entry, 'index.ts')),
     tsconfig: join(root, 'tsconfig.build.json'),
     // `npm run lint` compiles everything, with a newer compiler.
     skipErrorChecking: true,
