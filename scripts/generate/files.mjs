@@ -20,6 +20,7 @@ import { renderMarkdown, renderSchema } from './configuration.mjs';
 import { renderEvents } from './events.mjs';
 import { renderJobOptions } from './job-options.mjs';
 import { renderKeys } from './keys.mjs';
+import { renderLlms } from './llms.mjs';
 import { renderFigures } from './plan-figures.mjs';
 import { renderQueueSettings } from './queue-settings.mjs';
 import { renderSettingRows } from './setting-rows.mjs';
@@ -38,6 +39,7 @@ export const files = {
   'docs/reference/keys.md': () => renderKeys({ partition: partitionTable, control: controlTable }),
   'docs/reference/openapi.json': () => documentOf(),
   'docs/reference/queue-settings.md': () => renderQueueSettings(),
+  'llms.txt': () => renderLlms(textOf),
   'src/dashboard/api-types.ts': async () => (await apiTypes(documentOf())).schemas,
   'src/dashboard/calls.ts': async () => (await apiTypes(documentOf())).calls,
   'src/dashboard/setting-rows.ts': () => renderSettingRows(),

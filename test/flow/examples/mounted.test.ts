@@ -1,4 +1,4 @@
-/** The programs of `docs/how-to/dashboard.md` that mount the dashboard in Express and in Fastify, run as they stand there. */
+/** The programs of the pages about Express and Fastify, run as they stand there: client, worker, mover and dashboard in one process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,9 +11,11 @@ import { read, root } from '../../support/repository.ts';
 
 const ADDRESS = 'redis://127.0.0.1:6379';
 const PORT = '3000';
-const programs = [
-  ...read('docs/how-to/dashboard.md').matchAll(/^(Express|Fastify) \d+:\n[\s\S]*?^```js\n([\s\S]*?)^```/gm),
-];
+/** The first program of a page. */
+const programs = ['express', 'fastify'].map((name) => ({
+  name,
+  code: /^```js\n([\s\S]*?)^```/m.exec(read(`docs/how-to/${name}.md`))?.[1] ?? '',
+}));
 const freePort = portSource();
 let api: ServedApi;
 let dir: string;
@@ -28,11 +30,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-test('there is one for Express and one for Fastify', () => {
-  expect(programs.map(([, name]) => name)).toEqual(['Express', 'Fastify']);
-});
-
-describe.each(programs.map(([, name = '', code = '']) => ({ name, code })))('in $name', ({ name, code }) => {
+describe.each(programs)('in $name', ({ name, code }) => {
   let child: ChildProcess;
   let url: string;
   let said = '';
@@ -82,13 +80,24 @@ describe.each(programs.map(([, name = '', code = '']) => ({ name, code })))('in 
     expect(await live.text()).toContain('event: now');
   });
 
-  test('the application keeps its own routes and parsers', async () => {
+  test('the application keeps its own routes and parsers, and schedules in them', async () => {
+    const item = `tea-${name}`;
     const ordered = await fetch(`${url}/orders`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ item: 'tea' }),
+      body: JSON.stringify({ item }),
     });
-    expect(await ordered.json()).toEqual({ ordered: 'tea' });
+    expect([ordered.status, await ordered.json()]).toEqual([202, { ordered: item, reminder: 'scheduled' }]);
+    expect((await api.ask(`GET /v1/queues/reminders/jobs/remind:${item}`)).body).toMatchObject({
+      data: { order: item },
+    });
+  });
+
+  test('its worker runs what is due, and it says that it is ready', async () => {
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    await api.ask(`POST /v1/queues/reminders/jobs/remind:tea-${name}/run`);
+    await expect.poll(() => said).toContain(`remind tea-${name}\n`);
+    said = '';
   });
 
   test('it ends in order while somebody watches', async () => {
