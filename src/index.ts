@@ -162,6 +162,7 @@ export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, Standa
 export type { Debounce } from './job/debounce.ts';
 export type { EventName, EventSource, Events } from './job/events.ts';
 export type { Job, SetEnds } from './job/job.ts';
+export type { JobLog, LogFields, LogLine } from './job/log-lines.ts';
 export type { IfExists } from './job/options.ts';
 export {
   type Attempted,
@@ -196,6 +197,7 @@ export {
   type Handler,
   type HandlerCalls,
   type HandlerContext,
+  type HandlerLog,
   type HandlerMap,
   type Handlers,
   type Middleware,

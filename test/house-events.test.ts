@@ -38,6 +38,7 @@ const SAMPLES: Events = {
   'job.cancelled': named,
   'job.overran': { queue: 'emails', id: 'order-1042', name: 'default', tookMs: 35_000 },
   'job.fenced': { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' },
+  'log.refused': { queue: 'emails', lines: 3 },
   'jobs.missed': { queue: 'emails', reason: 'bounds', count: 3 },
   'jobs.parked': { ...placed, count: 1 },
   'parked.waiting': { queue: 'emails', waiting: 1 },

@@ -7,7 +7,7 @@
 --         their members; kept, as past takes them; again, {member, run} of jobs for which newer
 --         data came: their records stay; told, {member, outcome, token, cancel} of jobs
 --         whose end somebody may wait for
--- NEEDS   end-tags, leaving, past, stale, weight, telling, again
+-- NEEDS   end-tags, leaving, past, stale, weight, telling, again, log-lines
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -41,6 +41,7 @@ local function writeEnds(keys, call, all)
     end
   end
   if #drop > 0 then
+    dropLines(keys.logs, drop)
     redis.call('HDEL', keys.jobs, unpack(drop))
   end
   for member, text in pairs(all.tagged) do

@@ -37,7 +37,7 @@ local function endCancelled(keys, member, run, now, window)
   end
   local mark, record = markIn(keys.jobs, member)
   local tombstone = tombstoneText('c', mark, run.token, run.attempts)
-  settle(keys.jobs, keys.done, member, tombstone, now, window)
+  settle(keys.jobs, keys.done, keys.logs, member, tombstone, now, window)
   reweigh(keys.meta, -#record, -1)
   endTags(keys, now, member, tagsOf(record), 'c')
   redis.call('HDEL', keys.runs, member)

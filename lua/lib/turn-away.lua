@@ -4,7 +4,7 @@
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine,
 --         offer: see offered}
 -- NEEDS   run, tombstone, tags, end-tags, closed-tags, pending, dead-letter, past, stale, weight,
---       telling
+--       telling, log-lines
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel, a closed tag and a pause come too late for it.
 local function lost(keys, call, job)
@@ -26,6 +26,7 @@ local function endInReady(keys, call, job)
     redis.call('ZADD', keys.done, 'NX', call.now, job.member)
   else
     redis.call('ZREM', keys.done, job.member)
+    dropLines(keys.logs, { job.member })
     redis.call('HDEL', keys.jobs, job.member)
   end
 end

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- expire: jobs that are past their expiry are over without a start: dropped, or dead letters. Many
 -- per call.
--- USES  clock, run, telling, tombstone, tags, sets, digits, weight, nudge, callback, end-tags,
---       budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go, line,
---       gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up,
---       lapsing, named, past
+-- USES  clock, log-lines, run, telling, tombstone, tags, sets, digits, weight, nudge, callback,
+--       end-tags, budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go,
+--       line, gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through,
+--       giving-up, lapsing, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
---       11 holds  12 groups  13 work  14 wake  15 past  16 ended
+--       11 holds  12 groups  13 work  14 wake  15 logs  16 past  17 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
 --       now ms, '' = server time; consumer: '' = the leader, which names jobs that no worker has;
@@ -25,7 +25,7 @@ local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local work, wake = KEYS[13], KEYS[14]
-local past, ended = KEYS[15], KEYS[16]
+local logs, past, ended = KEYS[15], KEYS[16], KEYS[17]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
   meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
   work = work, wake = wake }
@@ -33,6 +33,7 @@ local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local replies, gone, left, spent, newest, lighter, count = {}, {}, {}, 0, nil, 0, 0
+local over, buried = {}, {}
 
 local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
@@ -55,7 +56,9 @@ local function expire(run, header)
     over.record, over.deadLetter, over.window = run.record, deadLetter, window
     keepPast(past, ended, now, { over })
   end
-  settle(jobs, done, run.member, tombstone, now, window)
+  -- Whether there are lines is read below.
+  local isGone = settle(jobs, done, keys.logs, run.member, tombstone, now, window)
+  over[#over + 1], buried[run.member] = isGone and run.member or nil, deadLetter
   lighter, count = lighter + #run.record, count + 1
   endTags(keys, now, run.member, tagsOf(run.record), outcome)
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
@@ -106,7 +109,12 @@ for at = 5, #ARGV, 5 do
   local compensation = { member = ARGV[at + 3], record = ARGV[at + 4], due = now }
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
-local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
+keys.logs = state[5] and logs
+for member, deadLetter in pairs(buried) do
+  linesToDead(keys.logs, member, deadLetter)
+end
+dropLines(keys.logs, over)
 reweigh(meta, -lighter, -count, state[4])
 giveUp(keys, state, now, micros, gone, left, true)
 return replies

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- purge: dead letters of an age and a reason are removed, or only counted, a bounded batch per
 -- call, oldest first; or those that are named.
--- USES  clock
--- KEYS  1 dead  2 meta
+-- USES  clock, log-lines
+-- KEYS  1 dead  2 meta  3 logs
 -- ARGV  1 now  2 age  3 reason  4 after  5 last  6 limit  7 mode  then per name: deadLetter
 --       now ms, '' = server time; age ms, the least, '' = any; reason '' = any; after: the dead
 --       letter looked at last, '' = from the oldest; last: the dead letter that is the end, '' =
@@ -13,7 +13,8 @@
 -- read that much, and reads as few at a time as the largest so far lets expect.
 -- Dead letters are matched here, so that no payload travels and none is removed that was not looked
 -- at. A tombstone that names a removed dead letter stays until its window ends.
-local dead, meta = KEYS[1], KEYS[2]
+local dead, meta, logs = KEYS[1], KEYS[2], KEYS[3]
+local keys = { logs = logs }
 local now, age, reason = clock(ARGV[1]), tonumber(ARGV[2]) or -math.huge, ARGV[3]
 local after, final, limit, mode = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, mode ~= 'named'
@@ -53,6 +54,8 @@ while more and looked < limit and bytes < 262144 do
 end
 local matched = #found
 if mode ~= 'count' and matched > 0 then
+  keys.logs = redis.call('HGET', meta, 'logs') and logs
+  dropDeadLines(keys.logs, found)
   matched = redis.call('XDEL', dead, unpack(found))
   redis.call('HINCRBY', meta, 'n.forgotten', matched)
 end

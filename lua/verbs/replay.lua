@@ -1,8 +1,9 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, tags, sets, rejoining, weight, digits, line, closed-tags, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed
+-- USES  clock, log-lines, run, tombstone, tags, sets, rejoining, weight, digits, line, closed-tags,
+--       nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed  10 logs
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
 -- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the dead letter stays) |
@@ -17,11 +18,13 @@
 -- member of an earlier set of a name is none of the set that has the name now.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local keys = { jobs = jobs, tags = tags }
+local logs = KEYS[10]
+local keys = { jobs = jobs, tags = tags, logs = logs }
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
-local state = redis.call('HMGET', meta, 'generation', 'held', 'closed')
+local state = redis.call('HMGET', meta, 'generation', 'held', 'closed', 'logs')
+keys.logs = state[4] and logs
 local current = state[1] or '0'
 if current ~= layout then return { 'moved', current } end
 local found = redis.call('XRANGE', dead, deadLetter, deadLetter)[1]
@@ -70,6 +73,7 @@ elseif here then
   if not isSame or tonumber(run.generation) ~= generation then return { 'live', member } end
   -- @live-again
   redis.call('ZREM', done, member)
+  dropDeadLines(keys.logs, { deadLetter })
   redis.call('XDEL', dead, deadLetter)
   return { 'ok', dueText(redis.call('ZSCORE', scheduled, member)) or due, member }
 end
@@ -80,6 +84,7 @@ if state[3] then
 end
 if tag then return { 'closed', last, tag } end
 local run = freshRun(fields.token or '0', generation, fields.attempts or '0', due)
+linesFromDead(keys.logs, member, deadLetter)
 -- @index-job
 redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, run)
@@ -99,6 +104,7 @@ end
 redis.call('HINCRBY', meta, 'n.replayed', 1)
 nudge(meta, wake, tonumber(due))
 redis.call('ZREM', done, member)
+dropDeadLines(keys.logs, { deadLetter })
 -- @forget-dead-letter
 redis.call('XDEL', dead, deadLetter)
 return { 'ok', due, member }

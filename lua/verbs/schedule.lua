@@ -1,9 +1,9 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, stop-order, held, known, debounce, sets,
---       joining, closed-tags, quota, gate, own, group-quota, nudge
+-- USES  clock, log-lines, run, tombstone, stale, tags, digits, line, stop-order, held, known,
+--       debounce, sets, joining, closed-tags, quota, gate, own, group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
---       10 line  11 groups  12 closed
+--       10 line  11 groups  12 closed  13 logs
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time, and when the call was sent first, see the part clock
 --       generation: that of the caller's layout. With = before it the layout was read some time
@@ -39,27 +39,27 @@
 -- debounce stays as it is (exists). The priority of a job and its group are entries of its tags.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
+local line, groups, closed, logs = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local now, _, first = clock(ARGV[1])
 local sign, layout = ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
-  done = done, meta = meta, tags = tags, groups = groups, line = line }
+  done = done, meta = meta, tags = tags, groups = groups, line = line, logs = logs }
 local call = { mode = mode, spent = 0, entered = 0, now = now, first = first }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates', 'closed')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates', 'closed', 'logs')
+keys.logs = state[6] and logs
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 call.room = state[3] and roomIn(keys, meta, state[3])
 if state[4] and state[4]:find(' p%d') then
   --@lazy
   call.groups = groupRoomIn(keys, gateOf(state[4], nil, now), state[4])
 end
-local unlessClosed
+local unlessClosed, debounced, written
 if state[5] and closed then
   --@lazy
   unlessClosed = closedReply
 end
-local debounced, written
 if mode == 'debounce' then
   --@lazy
   debounced, written = debouncedAs, writeNews
@@ -100,6 +100,7 @@ local function write(isTime)
     dropTags(tags, one.member, one.before, one.text)
   end
   if #over > 0 then
+    dropLines(keys.logs, over)
     redis.call('ZREM', done, unpack(over))
   end
   scores, records, fresh, over, held, words, size = {}, {}, {}, {}, {}, {}, 0
@@ -107,8 +108,7 @@ end
 
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local due, reply, isOver, generation, before, news = tonumber(text), 'later', false, nil, nil, nil
-  local tagged
+  local due, reply, tagged, isOver, generation, before, news = tonumber(text), 'later', nil
   write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before, news = judge(member, record, due)

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- sweep: tombstones that left the done window, dead letters past their retention, old notes and old
 -- history go, and tags whose end has come are closed no longer, a bounded batch per call.
--- USES  clock, tombstone, open-tags, sweep-past
+-- USES  clock, log-lines, sweep-lines, tombstone, open-tags, sweep-past
 -- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale  8 closed  9 why
---       10 past  11 ended
+--       10 logs  11 past  12 ended
 -- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
 --       9 keep  10 most
 --       now ms, '' = server time; term: the leader's; limit per call; window ms and count of
@@ -21,8 +21,8 @@
 -- more notes than ready has entries, the oldest that are too many go here.
 local leader, jobs, done, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, ready, stale, closed, why = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local past, ended = KEYS[10], KEYS[11]
-local keys = { meta = meta, closed = closed, why = why }
+local logs, past, ended = KEYS[10], KEYS[11], KEYS[12]
+local keys = { meta = meta, closed = closed, why = why, jobs = jobs, dead = dead, logs = logs }
 local now, term, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local window, tombstones, floor = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local retention, deadLetters = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -45,7 +45,8 @@ while #old < math.min(count, limit) and bytes < 262144 do
   end
 end
 
-local state = redis.call('HMGET', meta, 'evicted', 'closed')
+local state = redis.call('HMGET', meta, 'evicted', 'closed', 'logs')
+keys.logs = state[3] and logs
 local age, told = (state[1] or ''):match('^(%d+) (%d+)$')
 local fresh = told and tonumber(told) >= now - window
 local youngest = #old > left and now - redis.call('ZSCORE', done, old[#old])
@@ -56,6 +57,7 @@ elseif told and not fresh then
 end
 -- @drop-tombstones
 if #over > 0 then
+  dropLines(keys.logs, over)
   redis.call('HDEL', jobs, unpack(over))
 end
 if #old > 0 then
@@ -76,6 +78,7 @@ while open and #forgotten < math.min(limit, 100) and read < 262144 do
   end
 end
 if #forgotten > 0 then
+  dropDeadLines(keys.logs, forgotten)
   redis.call('XDEL', dead, unpack(forgotten))
   redis.call('HINCRBY', meta, 'n.forgotten', #forgotten)
 end
@@ -89,6 +92,10 @@ local dropped, isLeft, isClosed = 0, false, false
 if state[2] then
   --@lazy
   isClosed = sweepTags(keys, now, limit)
+end
+if state[3] then
+  --@lazy
+  sweepLines(keys, state[3])
 end
 if past then
   dropped, isLeft = sweepPast(past, ended, now, keep, most, limit)

@@ -513,7 +513,8 @@ function erasing([filter, options]: Parameters<Erase>): Watched<Parameters<Erase
   };
 }
 
-const goneOf = ({ jobs, running, deadLetters, history }: ErasedQueue): number => jobs + running + deadLetters + history;
+const goneOf = ({ jobs, running, deadLetters, history, logs }: ErasedQueue): number =>
+  jobs + running + deadLetters + history + logs;
 
 const NAMED_MAX = 3;
 /** A handler may have written these texts, and a reader of the audit may lack the scope `data`. */

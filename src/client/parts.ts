@@ -6,7 +6,7 @@ import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { queuesIn } from '../redis/read/each-queue.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
-import { erase, lastEnd } from '../redis/scripts/upkeep.ts';
+import { erase, eraseLines, lastEnd } from '../redis/scripts/upkeep.ts';
 import type { ScheduleSender } from './calls/batch.ts';
 import type { CallClock } from './calls/calls.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
@@ -197,6 +197,7 @@ function erasingIn(
     },
     erase: (ref, ask) => erase(redis, ref, ask),
     lastEnd: (ref) => lastEnd(redis, ref),
+    eraseLines: (ref, ask) => eraseLines(redis, ref, ask),
   };
 }
 

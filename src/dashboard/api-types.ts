@@ -495,6 +495,7 @@ export interface Schemas {
       readonly [key: string]: string;
     };
     readonly unreadable?: string;
+    readonly log?: Schemas['JobLog'];
     readonly reason?: string;
     readonly history: readonly Schemas['Attempted'][];
     readonly result?: Schemas['KeptResult'];
@@ -594,6 +595,18 @@ export interface Schemas {
     readonly fraction: number;
     readonly text?: string;
     readonly atMs: number;
+  };
+  readonly JobLog: {
+    readonly lines: readonly Schemas['LogLine'][];
+    readonly leftOut: number;
+  };
+  readonly LogLine: {
+    readonly atMs: number;
+    readonly attempt: number;
+    readonly text: string;
+    readonly fields?: {
+      readonly [key: string]: unknown;
+    };
   };
   readonly Moment: {
     readonly atMs: number;
@@ -873,6 +886,7 @@ export interface Schemas {
     readonly headers?: {
       readonly [key: string]: string;
     };
+    readonly log?: Schemas['JobLog'];
     readonly codec?: string;
     readonly options: {
       readonly attempts?: number;
@@ -949,6 +963,7 @@ export interface Schemas {
     readonly left: number;
     readonly jobs: number;
     readonly deadLetters: number;
+    readonly logs: number;
   };
   readonly SchedulesPage: {
     readonly namespace: string;

@@ -87,6 +87,7 @@ function ofWorkers({ log, few, rare }: Lines) {
     'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
       log.warn({ queue, partition, count, missed }, 'jobs of a later version wait: update the workers'),
     ),
+    'log.refused': (e) => rare.warn(e, 'Redis is full: lines that handlers said of their jobs are not kept'),
     'jobs.missed': (e) => rare.warn(e, 'a subscriber did not get all jobs of its queue'),
     'suspects.waiting': (e) => {
       if (e.waiting > 0) suspects(e);

@@ -161,6 +161,12 @@ export interface Events {
     /** `fenced` or `gone`. */
     readonly reply: string;
   };
+  /** Redis is at its memory limit: it did not keep so many lines that handlers said of their jobs (`context.log`). */
+  'log.refused': {
+    readonly queue: string;
+    /** How many lines that were. */
+    readonly lines: number;
+  };
   /** A subscriber did not get so many jobs: past the bounds of the queue, or Redis lost what it sent (then nobody can count them). */
   'jobs.missed': { readonly queue: string; readonly reason: string; readonly count?: number };
   /** Records of a later version went back into scheduled, for a worker that can read them. */
@@ -325,6 +331,7 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'job.cancelled': 'debug',
   'job.overran': 'warn',
   'job.fenced': 'warn',
+  'log.refused': 'warn',
   'jobs.missed': 'warn',
   'jobs.parked': 'warn',
   'parked.waiting': 'none',

@@ -79,17 +79,20 @@ export interface Note {
 
 /** @param returned what the handler returned; undefined where it is not to be kept */
 export function encodeNote(note: Note, returned: unknown, history: History): string {
-  const tags = entriesOfRecord(note.record).join(',');
   const name = note.name === DEFAULT_NAME ? undefined : note.name;
   const took = note.tookMs === undefined ? undefined : Math.round(note.tookMs);
   const kept = keptOf(returned, history);
   const account = note.account && accountText(note.account);
   const head = JSON.stringify({ n: name, s: note.startedMs, k: took, l: account, z: kept.z, x: kept.x });
   const json = kept.r === undefined ? head : `${head === '{}' ? '{' : `${head.slice(0, -1)},`}"r":${kept.r}}`;
-  return `${tagged(tags)} ${json}`;
+  return `${tagsInNote(note.record)} ${json}`;
 }
 
-const tagged = (tags: string): string => (tags === '' ? '-' : tags === '-' ? ',-' : tags);
+/** The tags of a record as a note has them: `-` where it has none. */
+export function tagsInNote(record: string): string {
+  const tags = entriesOfRecord(record).join(',');
+  return tags === '' ? '-' : tags === '-' ? ',-' : tags;
+}
 
 /** The JSON of a result, or why it is not kept. */
 function keptOf(

@@ -141,6 +141,12 @@ function workerFamiliesOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    logRefused: new Counter({
+      name: 'duestream_log_lines_refused_total',
+      help: 'Lines that handlers said of their jobs, and that Redis did not keep because it was full.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     adopted: new Counter({
       name: 'duestream_adopted_total',
       help: 'Entries that this worker adopted: Redis had delivered them in a reply that was lost.',

@@ -142,6 +142,7 @@ function observeEvents(
       'schedule.missed': ({ queue }) => families.scheduleMissed.inc(of(queue)),
       'job.overran': ({ queue }) => families.overran.inc(of(queue)),
       'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
+      'log.refused': ({ queue, lines }) => families.logRefused.inc(of(queue), lines),
       'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
       'parked.waiting': ({ queue, waiting }) => parts.parkedJobs.set(queue, waiting),
       'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),

@@ -93,7 +93,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -173,6 +173,12 @@ export const partitionTable = {
     type: 'zset',
     doc: 'member → ms when its job ended: the index of `past` by time',
     bound: 'as `past`',
+  },
+  logs: {
+    type: 'hash',
+    doc: 'member → what its handlers said by `context.log`: the token of the last start that said something, the number of its last line, how many lines are not kept, and its tags; then the lines. A zero byte and a dead letter → the lines of its job',
+    bound:
+      '100 lines and 8 KiB for each job that said something. They go with the tombstone or the dead letter; the leader looks for those of jobs that are gone',
   },
   minutes: {
     type: 'hash',

@@ -2,6 +2,7 @@
 import type { Codec, StandardSchema } from '../job/content.ts';
 import type { EventSource } from '../job/events.ts';
 import type { Job } from '../job/job.ts';
+import { parseLogLine } from '../job/log-lines.ts';
 import { parseProgress } from '../job/outcome.ts';
 import { type Queue, queueFrom } from '../job/queue.ts';
 import { isPromise } from '../kernel/checks.ts';
@@ -29,6 +30,12 @@ export interface Run {
 }
 
 type Begun = Omit<Run, 'outcome' | 'error' | 'commits'> & { commits: Effect[] };
+
+/** What a handler has looked at, and whether it has ended. */
+interface Seen {
+  signal: AbortSignal | undefined;
+  hasEnded: boolean;
+}
 
 const ended = (what: string) => new DuestreamError('bad-input', `${what} was called after the handler had ended`);
 
@@ -101,35 +108,8 @@ export class Stage {
     const key = `${queue} ${id}`;
     this.#begun.set(key, [...(this.#begun.get(key) ?? []), begun]);
     const isTooLong = startedMs + lastsMs > context.deadlineMs;
-    const seen = { signal: undefined as AbortSignal | undefined, hasEnded: false };
-    const shown = new Proxy(context, {
-      get(target, part) {
-        if (part === 'signal') seen.signal = target.signal;
-        if (part === 'commit') {
-          const commit = target.commit;
-          return (command: string, effectKey: string, ...args: (string | number)[]) => {
-            if (seen.hasEnded) throw ended('commit');
-            commit(command, effectKey, ...args);
-            begun.commits.push({ command, key: effectKey, args });
-          };
-        }
-        if (part === 'commitJob') {
-          const commitJob = target.commitJob;
-          return async (...given: Parameters<typeof commitJob>) => {
-            if (seen.hasEnded) throw ended('commitJob');
-            return commitJob(...given);
-          };
-        }
-        if (part === 'progress') {
-          const progress = target.progress;
-          return (...given: Parameters<typeof progress>) => {
-            if (seen.hasEnded) parseProgress(...given);
-            else progress(...given);
-          };
-        }
-        return Reflect.get(target, part, target);
-      },
-    });
+    const seen: Seen = { signal: undefined, hasEnded: false };
+    const shown = shownContext(context, { begun, seen });
     const before = this.#before;
     const handled = (async () => {
       if (!this.#isInline) await before.catch(() => undefined);
@@ -179,6 +159,49 @@ export class Stage {
       if (signal.aborted) onAbort();
     });
   }
+}
+
+/** The context as the handler sees it, which notes what the handler looks at and commits. */
+function shownContext(
+  context: HandlerContext,
+  { begun, seen }: { readonly begun: Begun; readonly seen: Seen },
+): HandlerContext {
+  return new Proxy(context, {
+    get(target, part) {
+      if (part === 'signal') seen.signal = target.signal;
+      if (part === 'commit') {
+        const commit = target.commit;
+        return (command: string, effectKey: string, ...args: (string | number)[]) => {
+          if (seen.hasEnded) throw ended('commit');
+          commit(command, effectKey, ...args);
+          begun.commits.push({ command, key: effectKey, args });
+        };
+      }
+      if (part === 'commitJob') {
+        const commitJob = target.commitJob;
+        return async (...given: Parameters<typeof commitJob>) => {
+          if (seen.hasEnded) throw ended('commitJob');
+          return commitJob(...given);
+        };
+      }
+      if (part === 'progress') {
+        const progress = target.progress;
+        return (...given: Parameters<typeof progress>) => {
+          if (seen.hasEnded) parseProgress(...given);
+          else progress(...given);
+        };
+      }
+      if (part === 'log') {
+        const { log } = target;
+        const say = (...given: Parameters<typeof log>) => {
+          if (seen.hasEnded) parseLogLine(...given);
+          else log(...given);
+        };
+        return Object.assign(say, log);
+      }
+      return Reflect.get(target, part, target);
+    },
+  });
 }
 
 /** The same queue, whose codec and schemas take their time as handlers do: in real time, and virtual time stands still. */

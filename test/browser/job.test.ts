@@ -216,6 +216,38 @@ describe('a job that runs', { timeout: HOOK_MS }, () => {
     await worker.stop();
   });
 
+  test('shows what its handlers said, with fields, the attempt and the time, and no markup of it', async () => {
+    const worker = createWorker(
+      'rows',
+      (_, { log }) => {
+        for (let row = 0; row <= 100; row += 1) log(`row ${row}`);
+      },
+      { redis: api.redis.url },
+    );
+    await worker.start();
+    await scheduleAll(api, 'rows', [{ id: 'talks' }]);
+    await expect.poll(async () => (await jobOf(api, 'rows', 'talks')).state).toBe('done');
+    await worker.stop();
+    await show(window, '#/job/rows/talks');
+    const said = window.page.getByRole('region', { name: 'What its handlers said' });
+    await said.getByText('1 line is not kept').waitFor();
+    expect(await said.getByRole('listitem').count()).toBe(100);
+    expect(await said.getByRole('listitem').first().innerText()).toMatch(/row 1\s+attempt 1$/);
+    expect([await window.inaccessible(), await window.noises()]).toEqual([[], []]);
+
+    const other = createWorker('rows', (_, { log }) => log('asked <b>the bank</b>', { account: '<i>DE02</i>' }), {
+      redis: api.redis.url,
+    });
+    await other.start();
+    await scheduleAll(api, 'rows', [{ id: 'asks' }]);
+    await expect.poll(async () => (await jobOf(api, 'rows', 'asks')).state).toBe('done');
+    await other.stop();
+    await show(window, '#/job/rows/asks');
+    expect(await said.getByRole('listitem').innerText()).toMatch(
+      /asked <b>the bank<\/b> \{"account":"<i>DE02<\/i>"\}\s+attempt 1$/,
+    );
+  });
+
   test('says that newer data wait for its end, and shows them', async () => {
     let end = () => {};
     const ended = new Promise<void>((resolve) => {

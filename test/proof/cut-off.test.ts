@@ -14,6 +14,7 @@ import {
   isOfAhead,
   isOfDebounce,
   isOfGates,
+  isOfLogs,
   isOfSets,
   isReadOnly,
   lineOf,
@@ -80,6 +81,7 @@ const sitesOf = (verb: string) =>
       !isOfHistory(site) &&
       !isTrim(verb, site) &&
       !isOfGates(verb, site) &&
+      !isOfLogs(verb, site) &&
       !isOfSets(verb, site) &&
       !isOfDebounce(verb, site) &&
       !isOfAhead(verb, site),

@@ -168,6 +168,9 @@ export const ELSEWHERE = [
   'tend',
   // The model keeps no diary; `test/redis/diary.test.ts` does, and plants them.
   'observe',
+  // Handlers of the model say nothing; `test/redis/log-bugs.test.ts` plants them.
+  'log',
+  'erase-lines',
 ];
 /** Parts that only `cast` uses. It has a model of its own, in `test/proof/cast.test.ts`. */
 export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'casting', 'cast-bounds', 'take-back'];
@@ -194,6 +197,8 @@ const PARTS_ELSEWHERE = [
   ...['offers', 'offered', 'held'],
   // Nor does it keep a diary; `test/redis/diary.test.ts` does, and plants them.
   'diary',
+  // Nor do its handlers say anything; `test/redis/log-bugs.test.ts` plants them.
+  ...['log-lines', 'sweep-lines'],
 ];
 /** Lines of others that only a job reaches that was handed out ahead. */
 export const OF_AHEAD: readonly string[] = [

@@ -151,6 +151,9 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
     },
     extend: (claims: readonly (Claim & { readonly progress?: string })[], consumer = 'w1') =>
       the().jobs.extend(ref, claims, consumer),
+    /** Lines that a handler says, numbered up to `last`. */
+    log: (claim: Claim, texts: readonly string[], { last = texts.length, tags = '-' } = {}) =>
+      the().jobs.log(ref, [{ ...claim, lines: { last, tags, texts } }]),
     complete: (claims: readonly (Claim & { readonly mark?: string })[], call: Settle & { hold?: boolean } = {}) =>
       the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
     commit: (claim: Claim, effects: readonly Effect[], call: Settle & { note?: string } = {}) =>

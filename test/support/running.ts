@@ -39,6 +39,7 @@ export function handlerOf({
   const handler = {
     abort,
     unsent,
+    book: undefined,
     sent(line: string) {
       if (handler.unsent === line) handler.unsent = undefined;
     },

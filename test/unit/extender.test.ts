@@ -9,6 +9,7 @@ import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { ExtendReply } from '../../src/redis/scripts/replies.ts';
 import { createExtender } from '../../src/worker/run/extender.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
+import { LogBook } from '../../src/worker/run/log-book.ts';
 import { handlerOf, running } from '../support/running.ts';
 
 const LEASE_MS = 15_000;
@@ -55,6 +56,10 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
         );
         return Promise.all(claims.map(() => reply(ref)));
       },
+      log(_ref, said) {
+        for (const { member, lines } of said) calls.push(`${nowMs}: ${idOf(member).id} said ${lines.texts.join()}`);
+        return never();
+      },
     },
   });
   return {
@@ -70,6 +75,20 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
       const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
       const abort = (why: AbortReason) => void told.push(`${id}: ${why}`);
       return running(inFlight, { ref, delivery, token: String(nth), leasedMs: nowMs, acknowledged, abort });
+    },
+    /** The same, of a handler that has said these lines. */
+    talks(id: string, ...texts: readonly string[]) {
+      const book = new LogBook('-');
+      for (const text of texts) book.add(text);
+      nth += 1;
+      const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
+      return running(inFlight, {
+        ref: one,
+        delivery,
+        token: String(nth),
+        leasedMs: nowMs,
+        handler: { ...handlerOf(), book },
+      });
     },
     /** The same, of a handler that says how far it is. */
     says(id: string) {
@@ -333,4 +352,13 @@ describe('what handlers say of their progress', () => {
     expect(calls).toEqual(['0: loud -', '10: loud 1']);
     await extender.stop();
   });
+});
+
+it('what handlers said goes out right before the extension of their leases, which waits for no answer to it', async () => {
+  const { extender, calls, runs, talks } = setUp(answered);
+  runs('quiet');
+  const held = talks('talks', 'one', 'two');
+  await extender.pass();
+  expect(calls).toEqual(['0: talks said one,two', '0: quiet -, talks -']);
+  expect(extendedMs(held)).toBe(0);
 });

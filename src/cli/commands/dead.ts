@@ -9,13 +9,14 @@ import type {
   ReplayFilterOptions,
 } from '../../client/dead/dead-letters.ts';
 import { addressOf, createSteps, findDeadLetter, parseAddress, writtenAs } from '../../inspect/dead-letters.ts';
-import { contentOf } from '../../job/codec.ts';
+import { contentOf, memberOf } from '../../job/codec.ts';
 import { asideText } from '../../job/job-facts.ts';
 import { REDACTED, redactedJob } from '../../job/redaction.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';
+import { readLog } from '../../redis/read/log-lines.ts';
 import {
   type Exit,
   partitionsOfQueue,
@@ -30,7 +31,7 @@ import {
 import { moment, relative } from '../terminal/instants.ts';
 import { DURABILITY_FLAG, readDurability } from '../terminal/job-flags.ts';
 import { fields, line, table, unreadLines } from '../terminal/output.ts';
-import { attemptLines, jobFields } from './jobs/show.ts';
+import { attemptLines, jobFields, logLines } from './jobs/show.ts';
 
 // The flags that say which dead letters are meant, the same for every command of `dead`.
 
@@ -246,7 +247,10 @@ async function runShow(session: Session, queue: string, address: string): Promis
   const found = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
     const placed = await findDeadLetter(redis, refs, address);
-    return { placed, address: addressOf(placed, refs.length) };
+    const { ref, deadLetter } = placed;
+    const member = memberOf(deadLetter.id, { bare: deadLetter.bare });
+    const log = await readLog(redis, ref, { member, deadLetter });
+    return { placed, log, address: addressOf(placed, refs.length) };
   });
   const { record, entry: _entry, ...deadLetter } = found.placed.deadLetter;
   const { partition, redact } = found.placed.ref;
@@ -267,6 +271,7 @@ async function runShow(session: Session, queue: string, address: string): Promis
     data: shown.data,
     headers: content.headers,
     askedDueMs: content.askedDueMs,
+    log: found.log,
   };
   session.out.answer(value, () => {
     const nowMs = systemClock.wallMs();
@@ -280,6 +285,7 @@ async function runShow(session: Session, queue: string, address: string): Promis
       ]),
       '',
       ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.flatMap(attemptLines)),
+      ...logLines(found.log),
       '',
       line`to run it again: duestream dead replay ${queue} ${found.address}`,
     ];

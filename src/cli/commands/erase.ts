@@ -80,15 +80,17 @@ async function eraseAll(
   return withClient(session, (client) => client.erase({ tag }, { ...queues, dryRun, onProgress }));
 }
 
-const goneOf = ({ jobs, running, deadLetters, history }: ErasedQueue): number => jobs + running + deadLetters + history;
+const goneOf = ({ jobs, running, deadLetters, history, logs }: ErasedQueue): number =>
+  jobs + running + deadLetters + history + logs;
 
 function sentence(one: ErasedQueue): readonly string[] {
   if (goneOf(one) + one.left === 0) return [];
-  const { queue, dryRun, jobs, running, deadLetters, history, left } = one;
+  const { queue, dryRun, jobs, running, deadLetters, history, logs, left } = one;
   const what = [
     counted(jobs, 'job'),
     counted(deadLetters, 'dead letter'),
     `${counted(history, 'record')} of the history`,
+    ...(logs > 0 ? [`the log lines of ${counted(logs, 'job')}`] : []),
   ];
   return [
     line`${queue}: ${what.join(', ')} ${dryRun ? 'would be removed' : 'removed'}`,

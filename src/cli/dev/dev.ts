@@ -351,7 +351,7 @@ const PASSED_OVER = [
   ...(['job.fenced', 'job.overran', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
   ...(['worker.paused', 'worker.resumed'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
-  ...(['redis.evicts', 'redis.keeps', 'jobs.missed'] as const),
+  ...(['redis.evicts', 'redis.keeps', 'jobs.missed', 'log.refused'] as const),
 ] as const;
 
 const HINT_EVERY_MS = 10_000;

@@ -5,6 +5,7 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Confirming } from '../calls/durability.ts';
 import type { Layout } from '../calls/layouts.ts';
 import type { CallPartitions } from '../calls/partition-calls.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { checkLayout } from '../query/cursor.ts';
 import { type DeadLetterGroups, groupsOf } from './groups.ts';
 import { locate, type Named } from './locate.ts';
@@ -46,7 +47,7 @@ export function createLetters(parts: LettersParts) {
     one: <Data>(queue: Queue, named: Named): Promise<DeadLetterView<Data> | undefined> =>
       callPartitions(queue, async (layout, policy) => {
         const found = await locate({ store, policy }, layout, named);
-        return found && viewOf<Data>(found);
+        return found && viewOf<Data>(found, await withReadRetry('get dead letter', () => store.log(found), policy));
       }),
     groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
       callAt(queue, search, (layout, policy) => groupsOf({ store, policy }, layout, search)),

@@ -3,6 +3,7 @@
 import { contentOf } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
 import type { JobHeaders } from '../../job/labels.ts';
+import type { JobLog } from '../../job/log-lines.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { tagsOfRecord } from '../../job/record-header.ts';
 import { etagOfDeadLetter } from '../calls/etag.ts';
@@ -54,14 +55,16 @@ export interface DeadLetterView<Data = unknown> extends DeadLetterRow {
   readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's. */
   readonly options: ToldOptions;
+  /** What its handlers said by `context.log`. Undefined: nothing. */
+  readonly log: JobLog | undefined;
 }
 
 export function rowOf(placed: Placed): DeadLetterRow {
-  const { data: _data, headers: _headers, codec: _codec, options: _options, ...row } = viewOf(placed);
+  const { data: _data, headers: _headers, codec: _codec, options: _options, log: _log, ...row } = viewOf(placed);
   return row;
 }
 
-export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
+export function viewOf<Data>({ ref, letter }: Placed, log?: JobLog): DeadLetterView<Data> {
   const { entry, id, bare, record, reason, history, deferred, attempts, failures, crashes, generation, atMs } = letter;
   const { name, data, headers, codec, options, askedDueMs, readable } = contentOf(record);
   return {
@@ -89,5 +92,6 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
     headers,
     codec,
     options,
+    log,
   };
 }

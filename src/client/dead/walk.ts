@@ -8,6 +8,8 @@
  * from the oldest on ends at the newest that there was when it entered the partition. So every walk ends, and none meets a
  * letter of a job that it has replayed.
  */
+import { memberOf } from '../../job/codec.ts';
+import type { JobLog } from '../../job/log-lines.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -20,6 +22,7 @@ import {
   oldestDeadLetters,
   peek,
 } from '../../redis/read/inspect.ts';
+import { readLog } from '../../redis/read/log-lines.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import { forget, type PurgeAsk, type PurgeReply, purge } from '../../redis/scripts/upkeep.ts';
@@ -34,6 +37,8 @@ export interface LetterStore extends Pick<Jobs, 'replay'> {
   readonly newest: (ref: PartitionRef, ask: NewestAsk) => Promise<readonly DeadLetter[]>;
   readonly oldest: (ref: PartitionRef, ask: OldestAsk) => Promise<readonly DeadLetter[]>;
   readonly find: (ref: PartitionRef, entry: string) => Promise<DeadLetter | undefined>;
+  /** What the handlers of its job said. */
+  readonly log: (placed: Placed) => Promise<JobLog | undefined>;
   /** The job of a dead letter, by its member. */
   readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
   readonly purge: (ref: PartitionRef, ask: PurgeAsk) => Promise<PurgeReply>;
@@ -45,6 +50,10 @@ export const lettersIn = (redis: Redis, { replay }: Pick<Jobs, 'replay'>): Lette
   newest: (ref, ask) => deadLetters(redis, ref, ask),
   oldest: (ref, ask) => oldestDeadLetters(redis, ref, ask),
   find: (ref, entry) => deadLetter(redis, ref, entry),
+  log: ({ ref, letter }) => {
+    const { id, bare } = letter;
+    return readLog(redis, ref, { member: memberOf(id, { bare }), deadLetter: letter });
+  },
   peek: (ref, member) => peek(redis, ref, member),
   purge: (ref, ask) => purge(redis, ref, ask),
   forget: (ref, entries) => forget(redis, ref, entries),

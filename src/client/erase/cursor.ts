@@ -5,7 +5,7 @@ import { otherCursor, packCursor, unpackCursor } from '../query/cursor.ts';
 
 /** A place of a queue that is looked through, and how far that has come. */
 export interface Spot {
-  readonly place: 'jobs' | 'dead' | 'history';
+  readonly place: 'jobs' | 'dead' | 'history' | 'logs';
   readonly at: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface QueueSpot {
 
 export const BEGINNING: Spot = { place: 'jobs', at: undefined };
 
-const PLACES: readonly unknown[] = ['jobs', 'dead', 'history'];
+const PLACES: readonly unknown[] = ['jobs', 'dead', 'history', 'logs'];
 
 /** What is erased: the tag, and of which queues; undefined: all. */
 export interface Erasing {

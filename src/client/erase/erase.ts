@@ -1,7 +1,7 @@
 /**
- * A person is removed from a queue: from its jobs, its dead letters and its history, by a tag.
+ * A person is removed from a queue: from its jobs, its dead letters, its history and the log lines of its jobs, by a tag.
  *
- *   jobs ──▶ dead letters ──▶ history ──▶ what is left
+ *   jobs ──▶ dead letters ──▶ history ──▶ log lines ──▶ what is left
  *
  * In this order, because a job that is cancelled leaves a record in the history. Each step is bounded and says where the
  * next one begins; what is gone is gone, so a call that was cut short may also begin again. In each partition a step ends at
@@ -35,6 +35,8 @@ export interface ErasedQueue {
   readonly deadLetters: number;
   /** Records of jobs that are over, with their results and errors. */
   readonly history: number;
+  /** Jobs that are over, and whose log lines were removed; of a dry run, all that have log lines. Those of others go with them. */
+  readonly logs: number;
   /** Jobs with the tag that are there still, at the end: they run, or somebody has scheduled them meanwhile. */
   readonly left: number;
   /** How many jobs, dead letters and records were looked at. */
@@ -50,6 +52,8 @@ export interface ErasingParts {
   /** Records of the history, see `upkeep.ts`. */
   readonly erase: (ref: PartitionRef, ask: EndsAsk) => Promise<PurgeReply>;
   readonly lastEnd: (ref: PartitionRef) => Promise<string | undefined>;
+  /** Log lines, see `upkeep.ts`. */
+  readonly eraseLines: (ref: PartitionRef, ask: EndsAsk) => Promise<PurgeReply>;
 }
 
 export interface EraseAsk {
@@ -67,6 +71,7 @@ interface Tally {
   running: number;
   deadLetters: number;
   history: number;
+  logs: number;
   scanned: number;
 }
 
@@ -96,7 +101,7 @@ export function erasingAsOne(parts: ErasingParts): ErasingParts {
 
 export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walked> {
   const parts = erasingAsOne(given);
-  const tally: Tally = { jobs: 0, running: 0, deadLetters: 0, history: 0, scanned: 0 };
+  const tally: Tally = { jobs: 0, running: 0, deadLetters: 0, history: 0, logs: 0, scanned: 0 };
   const { dryRun, tag, scanMax, signal, onProgress } = ask;
   const { queue } = ask;
   const told = (left: number) => ({ queue: queue.name, dryRun, ...tally, left });
@@ -120,7 +125,12 @@ export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walk
 
 type Take = (parts: ErasingParts, ask: EraseAsk, step: Step) => Promise<Spot | undefined>;
 
-const STEPS: Readonly<Record<Spot['place'], Take>> = { jobs: takeJobs, dead: takeDead, history: takeHistory };
+const STEPS: Readonly<Record<Spot['place'], Take>> = {
+  jobs: takeJobs,
+  dead: takeDead,
+  history: takeHistory,
+  logs: takeLogs,
+};
 
 async function takeJobs({ finding }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun, signal } = ask;
@@ -156,16 +166,16 @@ async function takeDead({ store, finding }: ErasingParts, ask: EraseAsk, { spot,
   return done.cursor === undefined ? { place: 'history', at: undefined } : { place: 'dead', at: done.cursor };
 }
 
-async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot | undefined> {
+async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun } = ask;
   const key = filterKey({ tag }, 'erase history');
   const from = spot.at === undefined ? undefined : walks.parseCursor(spot.at, key);
-  return parts.finding.callPartitions(queue, async (layout, policy): Promise<Spot | undefined> => {
+  return parts.finding.callPartitions(queue, async (layout, policy): Promise<Spot> => {
     const layoutGeneration = generationOf(layout);
     walks.checkLayout(from?.layoutGeneration, layoutGeneration, queue.name);
     const { partition, at: after, ...begun } = from?.spot ?? walks.BEGINNING;
     const ref = layout[partition];
-    if (!ref) return undefined;
+    if (!ref) return { place: 'logs', at: undefined };
     const end = begun.end ?? {
       last: await withReadRetry('erase', () => parts.lastEnd(ref), policy),
       left: walks.UNBOUNDED,
@@ -178,6 +188,27 @@ async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, mo
     const isEnd = batch.next === undefined || endMs(batch.next) > endMs(end.last);
     const next = isEnd ? walks.spotAt(partition + 1) : walks.spotAt(partition, batch.next, end);
     return { place: 'history', at: walks.cursorOf({ spot: next, layoutGeneration }, key) };
+  });
+}
+
+/** Of jobs that are over: those of the others went with them. In no order, so a walk ends when Redis says so. */
+async function takeLogs(parts: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot | undefined> {
+  const { queue, tag, dryRun } = ask;
+  const key = filterKey({ tag }, 'erase logs');
+  const from = spot.at === undefined ? undefined : walks.parseCursor(spot.at, key);
+  return parts.finding.callPartitions(queue, async (layout, policy): Promise<Spot | undefined> => {
+    const layoutGeneration = generationOf(layout);
+    walks.checkLayout(from?.layoutGeneration, layoutGeneration, queue.name);
+    const { partition, at: after } = from?.spot ?? walks.BEGINNING;
+    const ref = layout[partition];
+    if (!ref) return undefined;
+    const which = { tag, mode: dryRun ? 'count' : 'remove', limit: most, after } as const;
+    const retry = dryRun ? withReadRetry : withRetry;
+    const batch = await retry('erase', () => parts.eraseLines(ref, which), policy);
+    tally.logs += batch.matched;
+    tally.scanned += batch.looked;
+    const next = batch.next === undefined ? walks.spotAt(partition + 1) : walks.spotAt(partition, batch.next);
+    return { place: 'logs', at: walks.cursorOf({ spot: next, layoutGeneration }, key) };
   });
 }
 

@@ -31,7 +31,7 @@ export interface Erased {
 
 /** What is to be erased. */
 export interface EraseFilter {
-  /** Jobs, dead letters and records of the history that have this tag. */
+  /** Jobs, dead letters, records of the history and log lines of jobs that have this tag. */
   readonly tag: string;
 }
 

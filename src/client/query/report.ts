@@ -9,6 +9,7 @@ import { contentOf, memberOf, NO_CONTENT, type RecordContent } from '../../job/c
 import type { ToldOptions } from '../../job/fields.ts';
 import { DEFAULT_NAME, type EntryId } from '../../job/job.ts';
 import { groupOf, type JobHeaders } from '../../job/labels.ts';
+import type { JobLog } from '../../job/log-lines.ts';
 import type { Attempted, Deferred, JobProgress, PutAside } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
@@ -21,6 +22,7 @@ import { diaryAround } from '../../redis/diary.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Ended, pastOf, turnsWhile } from '../../redis/read/ends.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../redis/read/inspect.ts';
+import { readLog } from '../../redis/read/log-lines.ts';
 import { readLooks } from '../../redis/read/looks.ts';
 import { readEntries, startAccount } from '../../redis/scripts/ready.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
@@ -109,6 +111,8 @@ export interface JobReport<Data = unknown> extends JobView<Data> {
   readonly account: StartAccount | undefined;
   /** Of a job that waits in line: how many come before it, and what lets nobody through. */
   readonly waitsFor: JobWait | undefined;
+  /** What its handlers said by `context.log`, as long as the job, its end or its dead letter is kept. Undefined: nothing. */
+  readonly log: JobLog | undefined;
   /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first. */
   readonly past: readonly PastJob[];
   /** What is known of it in the order of time, with what comes next. */
@@ -184,7 +188,8 @@ async function reportIn<Data>(
   const past = ref.history ? await read(() => pastOf(redis, ref, { member, max: ENDS_MAX })) : [];
   const entry = (seen ? seen.tombstone : past[0])?.deadLetter;
   const letter = entry === undefined ? undefined : await read(() => deadLetter(redis, ref, entry));
-  const known = { id, bare, past, letter };
+  const log = await read(() => readLog(redis, ref, { member, deadLetter: letter }));
+  const known = { id, bare, past, letter, log };
   if (seen) {
     const waitsFor = await read(async () => waitIn(redis, ref, seen));
     const account = await read(async () => runningAccount(redis, ref, seen));
@@ -253,6 +258,7 @@ interface Known {
   readonly waitsFor?: JobWait | undefined;
   /** Of its start, while it runs. */
   readonly account?: StartAccount | undefined;
+  readonly log?: JobLog | undefined;
 }
 
 type Letter = Pick<
@@ -320,6 +326,7 @@ export function reportOf<Data>(
     entry: look.run?.entry,
     account,
     waitsFor: known.waitsFor,
+    log: known.log,
     past: known.past,
     timeline: timelineOf(view, { past: known.past, end, account, isHeld: heldText(view, look.nowMs) !== undefined }),
     nowMs: look.nowMs,

@@ -488,6 +488,11 @@ export const de: Words = {
       unstarted: 'noch von keinem Worker gestartet',
     },
     progress: 'Fortschritt',
+    log: {
+      title: 'Was seine Handler gesagt haben',
+      leftOut: (count) => (count === 1 ? '1 Zeile wurde nicht aufbewahrt' : `${count} Zeilen wurden nicht aufbewahrt`),
+      attempt: (attempt) => `Versuch ${attempt}`,
+    },
     share: {
       title: 'Wo die Zeit blieb',
       about: 'Gründe in der Schlange messen Uhren, die zehnmal in der Sekunde gelesen werden.',

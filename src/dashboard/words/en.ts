@@ -487,6 +487,11 @@ export const en = {
       unstarted: 'no worker has started it yet',
     },
     progress: 'Progress',
+    log: {
+      title: 'What its handlers said',
+      leftOut: (count: number) => (count === 1 ? '1 line is not kept' : `${count} lines are not kept`),
+      attempt: (attempt: number) => `attempt ${attempt}`,
+    },
     share: {
       title: 'Where the time went',
       about: 'Causes in line are told by clocks that are read ten times a second.',

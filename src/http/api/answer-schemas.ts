@@ -2515,6 +2515,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "The beginning of a record that cannot be read. Only with the scope `data`."
       },
+      "log": {
+        "$ref": "#/components/schemas/JobLog",
+        "description": "What its handlers said by `context.log`, as long as the job, its end or its dead letter is kept. Left out: nothing. Only with the scope `data`."
+      },
       "reason": {
         "type": "string",
         "description": "Why it is dead, as long as its dead letter is there. What a handler gave only with the scope `data`."
@@ -3030,6 +3034,56 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "atMs"
     ],
     "description": "How far the handler of a job said that it is."
+  },
+  "JobLog": {
+    "type": "object",
+    "properties": {
+      "lines": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/LogLine"
+        },
+        "description": "The oldest first."
+      },
+      "leftOut": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many lines are not kept: they were too many, or Redis was full."
+      }
+    },
+    "required": [
+      "lines",
+      "leftOut"
+    ],
+    "description": "What the handlers of a job said."
+  },
+  "LogLine": {
+    "type": "object",
+    "properties": {
+      "atMs": {
+        "type": "number",
+        "description": "When it said so, in epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "attempt": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "text": {
+        "type": "string"
+      },
+      "fields": {
+        "type": "object",
+        "additionalProperties": {},
+        "description": "Left out where it gave none."
+      }
+    },
+    "required": [
+      "atMs",
+      "attempt",
+      "text"
+    ],
+    "description": "One line that a handler said of its job."
   },
   "Moment": {
     "type": "object",
@@ -4478,6 +4532,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         },
         "description": "Texts beside the data, if there are any. Only with the scope `data`."
       },
+      "log": {
+        "$ref": "#/components/schemas/JobLog",
+        "description": "What its handlers said by `context.log`. Left out: nothing. Only with the scope `data`."
+      },
       "codec": {
         "type": "string",
         "description": "The codec that encoded the data, which is shown as it is stored."
@@ -4851,6 +4909,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "deadLetters": {
         "type": "integer",
         "minimum": 0
+      },
+      "logs": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that are over, and whose log lines were removed; of a dry run, all that have log lines. Those of others go with them."
       }
     },
     "required": [
@@ -4860,7 +4923,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "scanned",
       "left",
       "jobs",
-      "deadLetters"
+      "deadLetters",
+      "logs"
     ]
   },
   "SchedulesPage": {

@@ -60,6 +60,7 @@ import type { SimulatedGroup, SimulatedRun, Simulation } from '../../inspect/sim
 import type { QueueSlo, Slos } from '../../inspect/slo.ts';
 import type { StartAccount } from '../../job/account.ts';
 import type { StartEstimate } from '../../job/estimate.ts';
+import type { JobLog, LogLine } from '../../job/log-lines.ts';
 import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import type { QueueSettingOptions } from '../../job/queue-settings.ts';
@@ -86,6 +87,8 @@ interface Unseen {
   readonly error: unknown;
   /** Only with the scope `data`. */
   readonly unreadable: unknown;
+  /** Only with the scope `data`. */
+  readonly log: unknown;
   /** What a handler gave only with the scope `data`. */
   readonly reason: unknown;
 }
@@ -250,6 +253,8 @@ export interface Answers {
   readonly StartAccount: Seen<StartAccount>;
   readonly Deferred: Seen<Deferred>;
   readonly JobProgress: Seen<JobProgress>;
+  readonly JobLog: Seen<JobLog>;
+  readonly LogLine: Seen<LogLine>;
   readonly Moment: Seen<Moment>;
   readonly KeptResult: Seen<KeptResult>;
   readonly PastJob: Seen<PastJob>;

@@ -136,7 +136,7 @@ export function seenReport(report: JobReport, scopes: Scopes, isRedacted: boolea
     etag: seenDigest(report.etag, scopes, isRedacted),
   };
   if (scopes.has('data')) return { ...report, ...digests, hidden: false };
-  const { data: _data, headers: _headers, unreadable: _unreadable, ...told } = report;
+  const { data: _data, headers: _headers, unreadable: _unreadable, log: _log, ...told } = report;
   return {
     ...told,
     ...digests,

@@ -31,6 +31,9 @@ export const EXPIRE_JOBS_MAX = 40;
 export const RECLAIM_JOBS_MAX = 50;
 /** `extend` claims each entry: 9 µs. */
 export const EXTEND_JOBS_MAX = 100;
+/** `log` keeps lines: so many jobs and bytes of lines a call. */
+export const LOG_JOBS_MAX = 50;
+export const LOG_BYTES_MAX = 128 * 1024;
 /** `fire` places each job: 9 µs, 25 µs with records of 4 KiB, of which a call has so many bytes. */
 export const FIRE_JOBS_MAX = 100;
 export const FIRE_BYTES_MAX = 256 * 1024;

@@ -139,6 +139,7 @@ export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
 /** `half`: the number of the command that was refused, and its error; those before it stay, the job is a dead letter. */
 export type CommitReply = SettleReply | `half ${string}`;
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
+export type LogReply = 'ok' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
 /** `over …`: the job has expired already, perhaps by the same call. */
 export type ExpireReply = 'expired' | 'dead' | 'over expired' | 'over dead' | 'kept' | 'lost' | 'later';

@@ -42,7 +42,21 @@ const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
 export const scripts = named({
   schedule: define({
     late: 'refused',
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups', 'closed'],
+    keys: [
+      'scheduled',
+      'jobs',
+      'runs',
+      'done',
+      'meta',
+      'wake',
+      'stale',
+      'tags',
+      'ready',
+      'line',
+      'groups',
+      'closed',
+      'logs',
+    ],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
@@ -72,7 +86,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
-      ...['closed', 'past', 'ended'],
+      ...['closed', 'logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'list',
@@ -83,7 +97,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
-      ...['past', 'ended'],
+      ...['logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'window', 'bytes'],
     reply: 'per item',
@@ -104,11 +118,18 @@ export const scripts = named({
     reply: 'per item',
     each: ['entry', 'member', 'token', 'progress'],
   }),
+  log: define({
+    late: 'fenced',
+    keys: ['runs', 'meta', 'logs'],
+    args: ['most', 'bytes'],
+    reply: 'per item',
+    each: ['entry', 'member', 'token', 'last', 'tags', 'lines'],
+  }),
   complete: define({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS, 'work', 'wake'],
-      ...['past', 'ended'],
+      ...['logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'window', 'hold', 'consumer'],
     reply: 'per item',
@@ -119,7 +140,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
-      ...['work', 'wake', 'closed', 'past', 'ended'],
+      ...['work', 'wake', 'closed', 'logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
@@ -134,6 +155,7 @@ export const scripts = named({
       'work',
       'wake',
       'closed',
+      'logs',
       'past',
       'ended',
     ] as const,
@@ -146,7 +168,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
-      ...['past', 'ended'],
+      ...['logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'note'],
     each: ['size', 'name', 'words'],
@@ -157,7 +179,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
-      ...['past', 'ended'],
+      ...['logs', 'past', 'ended'],
     ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error', 'note'],
     reply: 'list',
@@ -167,7 +189,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work', 'diary'],
-      ...['past', 'ended'],
+      ...['logs', 'past', 'ended'],
     ] as const,
     args: [
       ...['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note', 'close', 'closeMs', 'reason', 'held'],
@@ -179,7 +201,7 @@ export const scripts = named({
     late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS],
-      ...['work', 'past', 'ended'],
+      ...['work', 'logs', 'past', 'ended'],
     ] as const,
     args: [
       'now',
@@ -234,7 +256,7 @@ export const scripts = named({
   }),
   replay: define({
     late: 'refused',
-    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed'],
+    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed', 'logs'],
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
@@ -310,7 +332,7 @@ export const scripts = named({
   define: define({ late: 'refused', keys: ['schedules'], args: ['now', 'name', 'before', 'after'] }),
   sweep: define({
     late: 'fenced',
-    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'closed', 'why', 'past', 'ended'],
+    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'closed', 'why', 'logs', 'past', 'ended'],
     args: ['now', 'term', 'limit', 'window', 'tombstones', 'floor', 'retention', 'deadLetters', 'keep', 'most'],
     reply: 'list',
     mayKeep: true,
@@ -378,7 +400,7 @@ export const scripts = named({
   resume: define({ late: 'refused', keys: ['meta', 'wake', 'diary'], args: ['now', 'by'] }),
   purge: define({
     late: 'refused',
-    keys: ['dead', 'meta'],
+    keys: ['dead', 'meta', 'logs'],
     args: ['now', 'age', 'reason', 'after', 'last', 'limit', 'mode'],
     each: ['deadLetter'],
   }),
@@ -387,6 +409,12 @@ export const scripts = named({
     keys: ['past', 'ended'],
     args: ['now', 'tag', 'mode', 'score', 'limit'],
     each: ['id'],
+    reply: 'list',
+  }),
+  eraseLines: define({
+    late: 'refused',
+    keys: ['logs'],
+    args: ['now', 'tag', 'mode', 'cursor', 'limit'],
     reply: 'list',
   }),
   remove: define({
@@ -416,6 +444,7 @@ export const scripts = named({
       'days',
       'causes',
       'looks',
+      'logs',
     ],
     args: ['now', 'force'],
   }),

@@ -114,6 +114,17 @@ export async function erase(
   return { matched: Number(matched), looked: Number(looked), next };
 }
 
+/** Looks at about as many jobs and dead letters with log lines as `limit`, 30 at most; `after`: where the call before it ended. */
+export async function eraseLines(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { tag, mode, limit, after = '0' }: EraseAsk,
+): Promise<PurgeReply> {
+  const reply = list(await run(redis, scripts.eraseLines, { keys, args: { tag, mode, cursor: after, limit } }));
+  const [matched, looked, next = '0'] = reply.map(text);
+  return { matched: Number(matched), looked: Number(looked), next: next === '0' ? undefined : next };
+}
+
 /** The place of the record of the latest end, as `erase` says it; undefined: there is none. */
 export async function lastEnd(redis: Redis, { keys }: PartitionRef): Promise<string | undefined> {
   const [id, score] = list(bytesOf(await redis.callBuffer('ZRANGE', keys.ended, 0, 0, 'REV', 'WITHSCORES'))).map(text);

@@ -1,4 +1,5 @@
 /** The transitions that a worker calls, for `createJobs`: of entries that the worker was given, and of starts that ended. */
+import { LINES_BYTES_MAX, LINES_MAX, type SaidLines } from '../../job/log-lines.ts';
 import type { Closing } from '../../job/outcome.ts';
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
@@ -13,6 +14,7 @@ import {
   type Ended,
   type ExpireReply,
   type ExtendReply,
+  type LogReply,
   type ReleaseReply,
   type Served,
   type SettleReply,
@@ -127,6 +129,22 @@ function holding(redis: Redis) {
       const each = claims.flatMap((claim) => [...claimArgs(claim), claim.progress ?? '']);
       const reply = await run(redis, scripts.extend, { keys: ref.keys, args: { consumer }, each });
       return list(reply).map((item) => text(item) as ExtendReply);
+    },
+
+    /** Lines that handlers said. At most `LOG_JOBS_MAX` jobs; the same lines again change nothing. */
+    async log(
+      ref: PartitionRef,
+      said: readonly (Claim & { readonly lines: SaidLines })[],
+    ): Promise<readonly LogReply[]> {
+      const each = said.flatMap(({ lines: { last, tags, texts }, ...claim }) => [
+        ...claimArgs(claim),
+        last,
+        tags,
+        texts.join('\n'),
+      ]);
+      const args = { most: LINES_MAX, bytes: LINES_BYTES_MAX };
+      const reply = await run(redis, scripts.log, { keys: ref.keys, args, each });
+      return list(reply).map((item) => text(item) as LogReply);
     },
   };
 }

@@ -17,6 +17,7 @@
  * in a gated queue, where each makes room for another job. A call that fails is not repeated as a whole. Its completions
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
+import type { Emitter } from '../../job/events.ts';
 import { type Clock, clearImmediate, setImmediate } from '../../kernel/clock.ts';
 import { crash } from '../../kernel/crash.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
@@ -28,6 +29,7 @@ import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/pass
 import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
 import { type Acknowledger, COMPLETIONS_MAX, type Completion, type NextTrip } from '../run/acknowledgement.ts';
 import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
+import { sendLines } from '../run/log-book.ts';
 import type { Starter } from '../run/starter.ts';
 
 interface RoundTripsParts {
@@ -45,6 +47,7 @@ interface RoundTripsParts {
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly clock: Clock;
+  readonly events: Emitter;
   readonly serverOf: ServerOf;
   /** Default: that of the profile `default`. */
   readonly gatherMs?: number;
@@ -334,9 +337,14 @@ export class RoundTrips implements NextTrip {
     { completions, given, take, pass }: Request,
     sentMs: number,
   ): Promise<Served & { readonly promoted?: PromoteReply }> {
-    const { inFlight, consumer, bytesMax, windowMs, suspectCrashes } = this.#parts;
+    const { inFlight, consumer, bytesMax, windowMs, suspectCrashes, events } = this.#parts;
     const jobs = this.#isThroughReader ? this.#parts.readerJobs : this.#parts.jobs;
     for (const entry of given) inFlight.startSent(entry, sentMs);
+    const speaking = completions.filter(({ attempt }) => attempt.run?.book !== undefined);
+    if (speaking.length > 0) {
+      const speakers = speaking.map(({ attempt, ended }) => ({ claim: ended, book: attempt.run?.book }));
+      sendLines({ jobs, events }, ref, speakers);
+    }
     const ended = completions.map((one) => one.ended);
     const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
     if (pass) return jobs.relay(ref, { ended, take, pass }, settings);

@@ -41,6 +41,7 @@ import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { CommitReply, Effect, Ended, SettleReply, StartReply } from '../../redis/scripts/replies.ts';
 import { type StartSpan, toldIn } from '../../telemetry/spans.ts';
 import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly, isOwed } from './in-flight.ts';
+import { type LogBook, sendLines } from './log-book.ts';
 
 /** An attempt at a job that has ended. */
 export interface EndedAttempt {
@@ -50,7 +51,7 @@ export interface EndedAttempt {
   readonly record: string;
   readonly tookMs: number;
   /** What ran; undefined where nothing did. */
-  readonly run?: { readonly account: () => StartAccount | undefined } | undefined;
+  readonly run?: { readonly account: () => StartAccount | undefined; readonly book: LogBook | undefined } | undefined;
   /** Where the application traces its starts; undefined too where no handler began. */
   readonly span?: StartSpan | undefined;
   /** For the history, if the queue keeps one. */
@@ -171,6 +172,7 @@ export class Acknowledger {
     const line = await this.#lineOf(attempt, nack);
     let isOwn = false;
     const reply = await this.#untilAnswered(verb, async (mayHaveRun) => {
+      this.#sendLinesOf(attempt);
       const answer = await this.#callNack(attempt, nack, line);
       // To a first call `already` says that somebody else has put the job back or ended it.
       isOwn = answer === 'ok' || (answer === 'already' && mayHaveRun);
@@ -246,7 +248,10 @@ export class Acknowledger {
     let refusal: unknown;
     const reply = await withRetry(
       'commit',
-      () => jobs.commit(entry.ref, claim, { windowMs, effects, note }).catch(refused),
+      () => {
+        this.#sendLinesOf(attempt);
+        return jobs.commit(entry.ref, claim, { windowMs, effects, note }).catch(refused);
+      },
       { clock, budgetMs: Number.POSITIVE_INFINITY, signal },
     ).catch((error: unknown) => {
       refusal = error;
@@ -311,9 +316,21 @@ export class Acknowledger {
     const { jobs, windowMs, consumer } = this.#parts;
     const { hold, answered } = call;
     const ended = batch.map((one) => one.ended);
-    const send = () => jobs.complete(ref, ended, { windowMs, consumer, hold });
+    const send = () => {
+      sendLines(
+        this.#parts,
+        ref,
+        batch.map(({ attempt, ended: claim }) => ({ claim, book: attempt.run?.book })),
+      );
+      return jobs.complete(ref, ended, { windowMs, consumer, hold });
+    };
     const replies = await this.#untilAnswered('complete', send);
     for (const [index, one] of batch.entries()) answered(one, replies?.[index]);
+  }
+
+  /** What the handler said and Redis does not know yet, before it hears that it has ended. */
+  #sendLinesOf({ entry, run }: EndedAttempt): void {
+    if (run?.book) sendLines(this.#parts, entry.ref, [{ claim: claimOf(entry), book: run.book }]);
   }
 
   /** Undefined: the worker gives up. @throws what our own code throws at the call again and again */

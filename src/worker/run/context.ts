@@ -13,6 +13,7 @@ import type { Content } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';
 import type { Life } from '../../job/judge.ts';
 import { NO_HEADERS } from '../../job/labels.ts';
+import { type LogFields, parseLogLine } from '../../job/log-lines.ts';
 import { type AbortReason, type JobProgress, parseProgress } from '../../job/outcome.ts';
 import { lifeMarkOf } from '../../job/record-header.ts';
 import { createAbort } from '../../kernel/abort.ts';
@@ -26,7 +27,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { ARGUMENTS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 import { effectsOf, planCommitted } from './commit-jobs.ts';
-import type { HandlerCalls, HandlerContext } from './handlers.ts';
+import type { HandlerCalls, HandlerContext, HandlerLog } from './handlers.ts';
 
 /** One start of a job as its handler sees it. */
 export function startedJob(
@@ -157,12 +158,13 @@ export interface ContextParts {
   readonly serverOf: (ref: PartitionRef) => { readonly nowMs: () => number };
   /** Where `commit` collects; undefined where a job cannot commit. */
   readonly effects: Effects | undefined;
-  /** Hears of progress; undefined where the job is over before its handler runs. */
+  /** Hears of progress and log lines; undefined where the job is over before its handler runs. */
   readonly reporter: Reporter | undefined;
 }
 
 export interface Reporter {
   readonly report: (progress: JobProgress) => void;
+  readonly say: (text: string, fields: LogFields | undefined) => void;
 }
 
 /** A class, unlike most of ours: one is made for each job, and what few handlers look at costs nothing until they do. */
@@ -191,9 +193,13 @@ export class JobContext implements HandlerContext {
     return clock.wallMs() + deadlineMs - clock.monotonicMs();
   }
 
-  get log(): Log {
-    const { job, log } = this.#parts;
-    return log.child({ job: job.id, name: job.name, attempt: job.attempt });
+  get log(): HandlerLog {
+    const { job, log, reporter } = this.#parts;
+    const say = (given: string, said?: LogFields): void => {
+      const { text, fields } = parseLogLine(given, said);
+      reporter?.say(text, fields);
+    };
+    return Object.assign(say, log.child({ job: job.id, name: job.name, attempt: job.attempt }));
   }
 
   get progress(): HandlerContext['progress'] {

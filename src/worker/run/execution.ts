@@ -12,6 +12,7 @@ import { briefAccount, type StartAccount, tokenMs } from '../../job/account.ts';
 import { encodeProgress, idOf, type JobRecord } from '../../job/codec.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { Emitter } from '../../job/events.ts';
+import type { Job } from '../../job/job.ts';
 import {
   type Ending,
   type EndParts,
@@ -25,8 +26,9 @@ import {
   startVerdict,
   timedOut,
 } from '../../job/judge.ts';
+import { encodeLogLine, type LogFields } from '../../job/log-lines.ts';
 import type { AbortReason, JobProgress, Nack } from '../../job/outcome.ts';
-import { encodeNote, type Note } from '../../job/past.ts';
+import { encodeNote, type Note, tagsInNote } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
 import { isPromise } from '../../kernel/checks.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -43,6 +45,7 @@ import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './con
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
 import { HOLD_MS_MAX, type Holds } from './holds.ts';
 import { type InFlight, type InFlightEntry, isLeased, type LostSlots, type RunningHandler } from './in-flight.ts';
+import { LogBook } from './log-book.ts';
 import type { HandleChain } from './middleware.ts';
 
 /** The services that an execution needs. */
@@ -180,6 +183,7 @@ class Execution implements RunningHandler, Reporter {
   /** When the reply to its start was seen, by the clock of Redis. */
   readonly #seenMs: number;
   unsent: string | undefined = undefined;
+  book: LogBook | undefined = undefined;
   /** Takes out of a text what the queue hides. Made for the first text. */
   #told: ((text: string) => string) | undefined = undefined;
   /** What the attempt has ended in, while its handler goes on after its time: it is told when the handler has ended. */
@@ -262,7 +266,7 @@ class Execution implements RunningHandler, Reporter {
     const { name: queue } = this.#executor.queue;
     const { opening, record } = this.verdict;
     const { ref, delivery } = this.entry;
-    const job = startedJob(queue, { life: this.#life, record, dueMs: delivery.dueMs });
+    const job = this.#jobOf(record);
     this.#startedMs = clock.monotonicMs();
     inFlight.handlerBegan(this.entry, this);
     const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
@@ -276,7 +280,7 @@ class Execution implements RunningHandler, Reporter {
       result = opening
         ? opening.then((opened) => {
             this.verdict = { ...this.verdict, record: opened };
-            return this.#call({ ...job, data: opened.data as never }, context);
+            return this.#call(this.#jobOf(opened), context);
           })
         : this.#call(job, context);
       pending = isPromise(result) ? Promise.resolve(result) : undefined;
@@ -288,12 +292,17 @@ class Execution implements RunningHandler, Reporter {
     else this.#handlerEnded(this.#returned(result));
   }
 
-  #call(job: ReturnType<typeof startedJob>, context: JobContext): unknown {
+  #call(job: Job<never>, context: JobContext): unknown {
     const { handler } = this.verdict;
     return this.#span ? this.#span.inside(() => handler(job, context)) : handler(job, context);
   }
 
-  #contextOf(job: ReturnType<typeof startedJob>): JobContext {
+  #jobOf(record: JobRecord): Job<never> {
+    const { dueMs } = this.entry.delivery;
+    return startedJob(this.#executor.queue.name, { life: this.#life, record, dueMs });
+  }
+
+  #contextOf(job: Job<never>): JobContext {
     const { clock, log, calls, serverOf } = this.#executor.services;
     const { timeoutMs, completesFirst } = this.verdict;
     return new JobContext({
@@ -376,6 +385,16 @@ class Execution implements RunningHandler, Reporter {
     const told = text === undefined ? undefined : this.#told(text);
     this.unsent = encodeProgress({ fraction, text: told, atMs }, this.#life.started.attempts);
     this.#executor.services.reported();
+  }
+
+  /** A line of its log. Its lease counts, not its time: a handler that was told to stop says where it stopped. */
+  say(text: string, fields: LogFields | undefined): void {
+    if (!isLeased(this.entry) || this.#lazyAbort.reason === 'lease lost') return;
+    this.#told ??= redactorOf(this.#rulings());
+    const { redact } = this.#executor.rulesFor(this.entry);
+    const line = { atMs: this.#executor.nowMs(this.entry), attempt: this.#life.started.attempts, text, fields };
+    this.book ??= new LogBook(tagsInNote(this.record));
+    this.book.add(encodeLogLine(line, { told: this.#told, redact }));
   }
 
   sent(line: string): void {

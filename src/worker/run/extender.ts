@@ -21,6 +21,9 @@
  * What handlers say of their progress goes with the extension of their entries. The first word is sent at once, and what
  * comes after it is sent together, a second later: a pass between two extensions of everything asks for these entries alone.
  *
+ * Log lines of handlers go before the extension of their entries, in the same pipeline (`log-book.ts`), and never have a pass of
+ * their own.
+ *
  * A handler whose time is up and that goes on is extended as well: its job stays its own, and keeps its place in a limit, until
  * the handler has ended or its slot counts as lost.
  */
@@ -33,10 +36,11 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { EXTEND_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ExtendReply } from '../../redis/scripts/replies.ts';
-import { abort, claimOf, type InFlight, type InFlightEntry, isLeased, sent, unsentOf } from './in-flight.ts';
+import { abort, bookOf, claimOf, type InFlight, type InFlightEntry, isLeased, sent, unsentOf } from './in-flight.ts';
+import { sendLines } from './log-book.ts';
 
 export interface ExtenderParts {
-  readonly jobs: Pick<Jobs, 'extend'>;
+  readonly jobs: Pick<Jobs, 'extend' | 'log'>;
   /** Asks Redis for a sign of life. */
   readonly probe: () => Promise<unknown>;
   /** Of each queue of the worker. */
@@ -176,6 +180,8 @@ async function extendAll(extending: Extending, inFlight: InFlight, { ref, entrie
     const sentMs = clock.monotonicMs();
     const claims = leased.map((entry) => ({ ...claimOf(entry), progress: unsentOf(entry) }));
     if (claims.some(({ progress }) => progress !== undefined)) extending.reportedMs = sentMs;
+    const speakers = leased.map((entry) => ({ claim: claimOf(entry), book: bookOf(entry) }));
+    sendLines(extending, ref, speakers);
     const replies = await jobs.extend(ref, claims, consumer);
     for (const [index, entry] of leased.entries()) {
       const reply = replies[index];

@@ -8,6 +8,7 @@ import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/schedu
 import type { Abandoned } from '../../job/compensation.ts';
 import type { JobSchemas } from '../../job/content.ts';
 import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';
+import type { LogFields } from '../../job/log-lines.ts';
 import { type Queue, queueOf, type Untyped } from '../../job/queue.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../../job/types.ts';
 import { asConfig, checkFunction, checkNames, checkObject, hintOf } from '../../kernel/checks.ts';
@@ -78,8 +79,24 @@ export interface HandlerContext extends HandlerCalls {
   readonly cancel: HandlerCalls['cancel'];
   /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
   readonly deadlineMs: number;
-  /** Writes with the queue, the job's id and the attempt already filled in. */
-  readonly log: Log;
+  /**
+   * Called, it keeps a line with the job, for people who look at it: `client.get`, `duestream show`, the HTTP API and the page of the
+   * job, for as long as the job, its end or its dead letter is kept. The newest 100 lines and 8 KiB of a job stay. It never waits:
+   * lines go with the next call that the worker makes for the job. What its queue redacts is not in them. It does nothing after the
+   * handler has ended or lost its lease, nor in a queue that delivers at most once or is broadcast.
+   *
+   * Its methods write to the log of the worker, with the queue, the job's id and the attempt already filled in.
+   *
+   * @throws DuestreamError `bad-input` for what is no text, or fields that are no object
+   * @example context.log('paid', { invoice: 42 });
+   * @example context.log.info({ invoice: 42 }, 'paid');
+   */
+  readonly log: HandlerLog;
+}
+
+/** What `context.log` is: a function that keeps a line with the job, and the log of the worker. */
+export interface HandlerLog extends Log {
+  (text: string, fields?: LogFields): void;
 }
 
 /**

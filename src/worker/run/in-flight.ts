@@ -34,6 +34,7 @@ import type { AbortReason } from '../../job/outcome.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Claim, Delivery } from '../../redis/scripts/replies.ts';
+import type { LogBook } from './log-book.ts';
 
 export interface InFlightEntry {
   readonly ref: PartitionRef;
@@ -63,6 +64,8 @@ export interface RunningHandler {
   readonly unsent: string | undefined;
   /** Redis knows. */
   readonly sent: (line: string) => void;
+  /** What it said of its job. Undefined: nothing. */
+  readonly book: LogBook | undefined;
 }
 
 interface Handled extends Begun {
@@ -450,6 +453,10 @@ export const unsentOf = ({ state }: InFlightEntry): string | undefined =>
 export function sent({ state }: InFlightEntry, line: string | undefined): void {
   if (line !== undefined && state.phase === 'running') state.handler.sent(line);
 }
+
+/** What the handler said of its job, and Redis may not know. */
+export const bookOf = ({ state }: InFlightEntry): LogBook | undefined =>
+  state.phase === 'running' || state.phase === 'overtaken' ? state.handler.book : undefined;
 
 /** Tells the handler to stop. An entry whose handler does not run hears nothing. */
 export function abort({ state }: InFlightEntry, why: AbortReason): void {

@@ -29,6 +29,9 @@ const PLACES = {
   result: 'of a job that is over',
   'no-json': 'what a result threw that is no JSON',
   progress: 'of a job that runs',
+  line: 'that a handler said of its job',
+  'line-field': 'of such a line',
+  'dead-line': 'that a handler said of a job that died',
   'schedule-data': 'of the jobs of a schedule',
   'schedule-header': 'of the jobs of a schedule',
   // No window shows it to anybody.
@@ -60,7 +63,10 @@ const DOES: Readonly<Record<string, (context: HandlerContext) => unknown>> = {
   defer: () => Promise.reject(new Defer('1h', mark('deferral'))),
   'close-group': () => Promise.reject(new Defer('1h', { reason: mark('group-closing'), close: 'group' })),
   'close-queue': () => Promise.reject(new Defer('1h', { reason: mark('queue-closing'), close: 'queue' })),
-  'give-up': () => Promise.reject(new Unrecoverable(mark('unrecoverable'))),
+  'give-up'(context) {
+    context.log(mark('dead-line'));
+    throw new Unrecoverable(mark('unrecoverable'));
+  },
   exhaust: () => Promise.reject(new Error(mark('exhausted'))),
   return: () => mark('result'),
   'return-none': () => ({
@@ -69,6 +75,7 @@ const DOES: Readonly<Record<string, (context: HandlerContext) => unknown>> = {
     },
   }),
   run(context) {
+    context.log(mark('line'), { said: mark('line-field') });
     context.progress(0.5, mark('progress'));
     return new Promise((resolve) => context.signal.addEventListener('abort', resolve));
   },

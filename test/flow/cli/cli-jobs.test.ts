@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { decodeRecord, encodeDeferral, encodeProgress } from '../../../src/job/codec.ts';
+import { encodeLogLine } from '../../../src/job/log-lines.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type Called, useCli } from '../../support/cli.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
@@ -380,6 +381,28 @@ describe('show', () => {
     await the.defer(claim);
     expect(await story('a')).not.toContain('progress');
     expect(await answer(['show', 'q', 'a'])).not.toHaveProperty('progress');
+  });
+
+  test('what the handlers of a job said, and no escape sequence of it', async () => {
+    const claim = await the.running('a');
+    const said = (text: string, fields?: object) =>
+      encodeLogLine(
+        { atMs: T0, attempt: 1, text, fields: fields && { ...fields } },
+        { told: String, redact: undefined },
+      );
+    await the.log(claim, [said('asked \u001b[31mthe bank', { account: 'DE02' })]);
+    await the.log(claim, [said('it said yes')], { last: 4 });
+    const first = `${new Date(T0).toISOString()}  attempt 1: asked  [31mthe bank {"account":"DE02"}`;
+    const lines = `its handlers said:\n(2 lines are not kept)\n${first}\n`;
+    expect(await story('a')).toContain(lines);
+    expect((await answer(['show', 'q', 'a'])).log).toMatchObject({
+      leftOut: 2,
+      lines: [{ atMs: T0, attempt: 1, fields: { account: 'DE02' } }, { text: 'it said yes' }],
+    });
+    await the.bury(claim);
+    const { deadLetters } = await answer(['dead', 'ls', 'q']);
+    expect((await due(['dead', 'show', 'q', deadLetters[0].deadLetter])).out).toContain(lines);
+    expect(await story('a')).toContain(lines);
   });
 
   test('a job that failed and waits for its next attempt', async () => {

@@ -194,13 +194,28 @@ describe('erase', () => {
     expect(out).toContain('q: 1 job, 0 dead letters, 2 records of the history removed\nRedis may keep the bytes');
     expect(await answer('tags', 'erase', 'user:42', '--queue', 'q', '--yes')).toEqual({
       dryRun: false,
-      queues: [{ queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, left: 0, scanned: 1 }],
+      queues: [
+        { queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, logs: 0, left: 0, scanned: 1 },
+      ],
       left: 0,
       failed: [],
       schedules: [],
       unreadable: [],
     });
     expect((await due('tags', 'erase', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
+  });
+
+  test('removes what handlers said of jobs with the tag, also of those that are over', async () => {
+    const claim = await the.running('over');
+    await the.log(claim, ['{"t":1,"a":1,"m":"called ann"}'], { tags: 'user:42,paid' });
+    await the.complete([claim]);
+    expect((await due('show', 'q', 'over')).out).toContain('called ann');
+    expect((await due('tags', 'erase', 'user:42', '--dry-run')).out).toBe(
+      'q: 0 jobs, 0 dead letters, 0 records of the history, the log lines of 1 job would be removed\n',
+    );
+    expect((await due('tags', 'erase', 'user:42', '--yes')).out).toContain('the log lines of 1 job removed');
+    expect((await due('show', 'q', 'over')).out).not.toContain('called ann');
+    expect(await the.redis.exists(the.keys.logs)).toBe(0);
   });
 
   test('is in the audit by its count, without the tag', async () => {

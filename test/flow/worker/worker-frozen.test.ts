@@ -102,7 +102,7 @@ it('after the event loop stood still, the reply that lies in the socket is read 
   inFlight.extended(held, clock.monotonicMs() - 2600);
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
-    jobs: { extend },
+    jobs: { ...createJobs(line.redis), extend },
     inFlights: [inFlight],
     consumer: 'w',
     queue: line.queue,

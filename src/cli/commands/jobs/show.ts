@@ -10,6 +10,7 @@ import { shownReport } from '../../../inspect/redacted.ts';
 import { accountWords } from '../../../job/account.ts';
 import type { StartEstimate } from '../../../job/estimate.ts';
 import { jobFacts, notKeptText } from '../../../job/job-facts.ts';
+import type { JobLog } from '../../../job/log-lines.ts';
 import type { Attempted } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';
@@ -149,7 +150,19 @@ function reportLines(report: Report, partition: Partition): readonly string[] {
     ...storyLines(report),
     ...now(report),
     ...obstacle(report, partition),
+    ...logLines(report.log),
   ];
+}
+
+/** What the handlers of a job said, below what happened to it. */
+export function logLines(log: JobLog | undefined): readonly string[] {
+  if (!log) return [];
+  const left = log.leftOut === 0 ? [] : [line`(${log.leftOut} lines are not kept)`];
+  const said = log.lines.map(
+    ({ atMs, attempt, text, fields: given }) =>
+      line`${iso(atMs)}  attempt ${attempt}: ${text}${given === undefined ? '' : ` ${json(given)}`}`,
+  );
+  return ['', 'its handlers said:', ...left, ...said];
 }
 
 const OVER_STATES: ReadonlySet<string> = new Set(['done', 'cancelled', 'expired', 'dead']);

@@ -16,6 +16,7 @@ import { JobActions } from './actions.tsx';
 import { Facts } from './facts.tsx';
 import type { Change, Report } from './life.ts';
 import { lifeOf, ofThisLife } from './life.ts';
+import { Log } from './log.tsx';
 import { Attempts, Share } from './picture.tsx';
 import { Said } from './said.tsx';
 import { Story } from './story.tsx';
@@ -133,6 +134,7 @@ function Page({ job, reload, done, changes }: Shown & { readonly changes: readon
           {life === undefined ? null : <Attempts life={life} />}
           {missing === 0 ? null : <p class="quiet">{words.job.attempts.missing(missing)}</p>}
           <Story job={job} changes={changes} />
+          {job.log === undefined ? null : <Log log={job.log} />}
         </div>
         <Facts job={job} />
       </div>

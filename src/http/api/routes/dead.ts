@@ -178,7 +178,7 @@ const showDead = verb({
     const found = await backend.client.deadLetters.get(backend.queueOf(queue), deadLetter, { partition });
     if (!found) throw goneLetter();
     const mayRead = scopes.has('data');
-    const { readable, askedDueMs, codec, options, data, headers } = found;
+    const { readable, askedDueMs, codec, options, data, headers, log } = found;
     const shown = mayRead ? redactedJob({ name: found.name, data }, refs[found.partition]?.redact) : undefined;
     const body = {
       ...seenRow(found, { partitions: refs.length, scopes }),
@@ -188,7 +188,13 @@ const showDead = verb({
       codec,
       options,
     };
-    const told = { ...body, hidden: !mayRead, data: shown, headers: mayRead ? headers : undefined };
+    const told = {
+      ...body,
+      hidden: !mayRead,
+      data: shown,
+      headers: mayRead ? headers : undefined,
+      log: mayRead ? log : undefined,
+    };
     return { status: 200, body: told, headers: etagHeader(found.etag) };
   },
 });
