@@ -60,6 +60,7 @@ export async function runRelay(
       log.info({ dialect, ...(address ? { http: address } : {}) }, 'started');
     },
     async stop() {
+      metrics.close();
       await relay.stop();
       await http?.stop();
       await close?.();

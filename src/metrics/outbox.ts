@@ -1,5 +1,6 @@
 /** The metrics of a relay: what it reads of its outbox at each scrape, and what it has counted. A registry of its own. */
 import { Counter, Gauge, Registry } from 'prom-client';
+import { createShowing } from './instruments.ts';
 
 /** Of an outbox, and of the relay that looks after it. */
 export interface OutboxSource {
@@ -17,8 +18,19 @@ export interface OutboxSource {
 /** While the database does not answer, what is read of it is left out instead of showing old values as new. */
 export function createOutboxMetrics({ state, stalled, counts }: OutboxSource) {
   const registry = new Registry();
-  const { rows, refusedRows, lag, queueLag, stalledFor, up, calls } = familiesOf([registry]);
+  const { rows, refusedRows, lag, queueLag, stalledFor, up, calls } = familiesOf({ registers: [registry], collect });
+  const show = createShowing(registry);
+  show(true);
+  let filling: Promise<void> | undefined;
   const before = { done: 0, putOff: 0, refused: 0 };
+
+  /** The families of one scrape share one reading. */
+  function collect(): Promise<void> {
+    filling ??= fill().finally(() => {
+      filling = undefined;
+    });
+    return filling;
+  }
 
   async function fill(): Promise<void> {
     const now = counts();
@@ -42,48 +54,53 @@ export function createOutboxMetrics({ state, stalled, counts }: OutboxSource) {
 
   return {
     contentType: registry.contentType,
-    async scrape() {
-      await fill();
-      return registry.metrics();
-    },
+    scrape: () => registry.metrics(),
+    /** An SDK of OpenTelemetry reads them no more. */
+    close: () => show(false),
   };
 }
 
-function familiesOf(registers: Registry[]) {
+/** Where a family is kept, and what brings it up to date before it is read. */
+interface Read {
+  readonly registers: Registry[];
+  readonly collect: () => Promise<void>;
+}
+
+function familiesOf(read: Read) {
   return {
-    rows: new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', registers }),
+    rows: new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', ...read }),
     refusedRows: new Gauge({
       name: 'duestream_outbox_refused_rows',
       help: 'Rows that were refused for good and wait for a person.',
-      registers,
+      ...read,
     }),
     lag: new Gauge({
       name: 'duestream_outbox_lag_seconds',
       help: 'Age of the oldest row that was not refused; 0 without one.',
-      registers,
+      ...read,
     }),
     queueLag: new Gauge({
       name: 'duestream_outbox_queue_lag_seconds',
       help: 'Age of the oldest row of a queue that was not refused; of the 100 queues that are furthest behind.',
       labelNames: ['queue'],
-      registers,
+      ...read,
     }),
     stalledFor: new Gauge({
       name: 'duestream_outbox_queue_stalled_seconds',
       help: 'For how long this relay has not been able to make a call of a queue; no line for a queue that goes on.',
       labelNames: ['queue'],
-      registers,
+      ...read,
     }),
     up: new Gauge({
       name: 'duestream_outbox_up',
       help: '1 while the database of the outbox answers, else 0.',
-      registers,
+      ...read,
     }),
     calls: new Counter({
       name: 'duestream_outbox_calls_total',
       help: 'Rows that this relay has carried out, by outcome.',
       labelNames: ['outcome'],
-      registers,
+      ...read,
     }),
   };
 }

@@ -4,6 +4,7 @@ import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/events.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
+import { createOutboxMetrics } from '../../src/metrics/outbox.ts';
 
 /** Reads when the test asks. */
 class OnDemand extends MetricReader {
@@ -61,4 +62,23 @@ test('a part that has ended is read no more', async () => {
   metrics.close();
   await points();
   expect(reads).toBe(1);
+});
+
+test('the metrics of an outbox are read with one look at its database', async () => {
+  let looks = 0;
+  const metrics = createOutboxMetrics({
+    state: async () => {
+      looks += 1;
+      return { rows: 3, refused: 1, lagMs: 2500, queues: [{ queue: 'mail', lagMs: 2500 }] };
+    },
+    stalled: () => [],
+    counts: () => ({ done: 5, putOff: 2, refused: 1 }),
+  });
+  const found = await points();
+  const valuesOf = (name: string) => found.get(`duestream_outbox_${name}`)?.dataPoints.map(({ value }) => value);
+  expect([valuesOf('rows'), valuesOf('lag_seconds'), valuesOf('calls_total')]).toEqual([[3], [2.5], [5, 2, 1]]);
+  expect(looks).toBe(1);
+  metrics.close();
+  await points();
+  expect(looks).toBe(1);
 });
