@@ -238,6 +238,11 @@ describe('the edges', () => {
     expect(using(/\bprocess\.env\b/, READS_ENVIRONMENT)).toEqual([]);
   });
 
+  test('the names by which OpenTelemetry knows what we do stand in one file', () => {
+    const names = /['"`](messaging\.|exception\.|error\.type|duestream\.job\.)|OTEL_/;
+    expect(using(names, ['telemetry/names.ts'])).toEqual([]);
+  });
+
   test('only the clock of the server asks Redis for its time', () => {
     expect(using(/\.time\(\)|'TIME'/, ['redis/connection/server-clock.ts'])).toEqual([]);
   });

@@ -316,9 +316,23 @@ describe('an SDK that throws', () => {
 });
 
 describe('the environment', () => {
-  test('switches all of it off by the list of instrumentations', () => {
+  useTracing();
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.resetModules();
+  });
+
+  test('switches all of it off by the list of instrumentations', async () => {
     expect(wishesIn({}).isOff).toBe(false);
-    expect(wishesIn({ OTEL_NODE_DISABLED_INSTRUMENTATIONS: 'fs, duestream' }).isOff).toBe(true);
+    const isTraced = async () => {
+      // It is read once per process.
+      vi.resetModules();
+      const { beginSend } = await import('../../src/telemetry/spans.ts');
+      return beginSend('mail') !== undefined;
+    };
+    expect(await isTraced()).toBe(true);
+    vi.stubEnv('OTEL_NODE_DISABLED_INSTRUMENTATIONS', 'fs, duestream');
+    expect(await isTraced()).toBe(false);
   });
 
   test('asks for the older name of the operation as well', () => {
