@@ -44,6 +44,7 @@ const CASES = {
   import: { rounds: text },
   pages: {},
   buckets: { hours: text },
+  traces: { processes: text },
 };
 const WITH_PEERS = ['peers', 'import'];
 

@@ -25,6 +25,7 @@ export const sections = {
   viewers: (of) => measured('viewers', of('viewers'), viewersOf),
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
+  traces: (of) => measured('traces', of('traces'), tracesOf),
   schedules: (of) => [
     ...inPage('docs/explanation/schedules.md', 'schedules', of('schedules'), costOf),
     ...inPage('docs/explanation/schedules.md', 'schedules-minute', of('schedules-minute'), minuteOf),
@@ -83,6 +84,31 @@ command: counts are added once a minute.`,
       errors.map(({ spread, p50, p99, p999 }) => [spread, p50, p99, p999]),
     ),
   ].join('\n\n');
+}
+
+/** @param {Kept} kept */
+function tracesOf({ what, lookNs, rows, ...kept }) {
+  const percent = (/** @type {number} */ value) => `${value > 0 ? '+' : ''}${value} %`;
+  const lines = rows.map((row) => [
+    ...[row.way, `${row.commandsWithout} → ${row.commands}`, `${row.bytesWithout} → ${row.bytes}`],
+    ...[`${row.microsWithout} → ${row.micros}`, `${row.lookPercent} %`],
+    ...[`${percent(row.morePercent)} (${percent(row.moreFrom)} to ${percent(row.moreTo)})`, percent(row.noisePercent)],
+    ...[row.bytesTraced, row.microsTraced],
+  ]);
+  return `## What traces cost a producer
+
+Without an SDK of OpenTelemetry a call [looks for one](../how-to/trace.md), in ${lookNs} ns, and makes nothing. Measured by \`npm run bench -- traces\` beside the
+same build without that look (without → as it is): ${what}. Commands are those of Redis, with those of scripts. A look is too little to be seen
+in the CPU time of a call, so it is measured alone as well. Of the difference in CPU time the table has the median, and the two figures between which it is with 95 %
+certainty; beside it stands the median of two builds that are equal, which shows how far chance goes. ${where({ rows, ...kept })}.
+
+${table(
+  [
+    ...['', 'commands per job', 'bytes sent per job', 'CPU per job, µs', 'the look, of that CPU'],
+    ...['difference in CPU', 'of equal builds', 'with an SDK: bytes', 'CPU, µs'],
+  ],
+  lines,
+)}`;
 }
 
 /** @param {Kept} kept */

@@ -1,30 +1,23 @@
 /** An SDK of OpenTelemetry that keeps what it is given, for the tests of one group. */
-import { context, propagation, type Span, trace } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { type Span, trace } from '@opentelemetry/api';
 import {
-  BasicTracerProvider,
   InMemorySpanExporter,
   type ReadableSpan,
   type Sampler,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { registerSdk, unregisterSdk } from './sdk.mjs';
 
 /** Registers the hooks of a group of tests: a process has one SDK at a time. */
 export function useTracing({ sampler }: { readonly sampler?: Sampler } = {}) {
   const exporter = new InMemorySpanExporter();
   beforeAll(() => {
     const spanProcessors = [new SimpleSpanProcessor(exporter)];
-    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors, ...(sampler && { sampler }) }));
-    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-    const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()];
-    propagation.setGlobalPropagator(new CompositePropagator({ propagators }));
+    registerSdk({ spanProcessors, ...(sampler && { sampler }) });
   });
   beforeEach(() => exporter.reset());
-  afterAll(() => {
-    for (const api of [trace, context, propagation]) api.disable();
-  });
+  afterAll(unregisterSdk);
   return {
     /** Those that have ended, in the order of their ends. */
     spans: (name?: string): readonly ReadableSpan[] =>
