@@ -1072,6 +1072,11 @@ export interface Schemas {
     readonly scheduled: number;
     readonly coming: number;
     readonly usual?: number;
+    readonly steps: {
+      readonly fromMs: number;
+      readonly stepMs: number;
+      readonly due: readonly number[];
+    };
     readonly asItIs: Schemas['SimulatedRun'];
     readonly asAsked?: Schemas['SimulatedRun'];
     readonly assumptions: readonly string[];
@@ -1090,6 +1095,7 @@ export interface Schemas {
     readonly worstMinuteMs?: number;
     readonly maxLine: number;
     readonly maxLineAtMs: number;
+    readonly latestMs: readonly (number | null)[];
     readonly groups: readonly Schemas['SimulatedGroup'][];
   };
   readonly SimulatedGroup: {

@@ -80,6 +80,10 @@ describe('the page Simulate', { timeout: HOOK_MS }, () => {
       })
       .waitFor();
     expect(await window.page.locator('.command').innerText()).toContain('duestream queues set what-if --rate 5/s');
+    await window.page.getByRole('img', { name: /^Latest start: by \d+ min$/ }).waitFor();
+    await window.page.getByText('These numbers as a table').click();
+    const numbers = window.page.getByRole('region', { name: 'Latest start' });
+    await numbers.getByRole('row', { name: / 100 / }).waitFor();
     expect(count()).toBe(2);
     expect((await must(api, 'GET /v1/queues/what-if/settings', api.admin)).settings.rate).toBe('100/s');
     expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);

@@ -31,11 +31,12 @@ export function Spark({ values, max, bad, label }: Small & { readonly bad?: numb
         },
   );
   const runs = runsOf(points);
+  const lines = (some: readonly (readonly Point[])[]) => some.map((run) => lineOf(run, LONE)).join('');
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
       <path class="area" d={runs.map((run) => areaOf(run, HEIGHT)).join('')} />
-      <path d={runs.map(lineOf).join('')} />
-      <path class="bad" d={runsOf(points.map(isNearBad)).map(lineOf).join('')} />
+      <path d={lines(runs)} />
+      <path class="bad" d={lines(runsOf(points.map(isNearBad)))} />
     </svg>
   );
 }
@@ -61,10 +62,13 @@ function runsOf(points: readonly (Point | undefined)[]): readonly (readonly Poin
   return runs.filter((run) => run.length > 0);
 }
 
+/** In the thin line of a row a dot is not seen: there it has a length. */
+const LONE = 3;
+
 /** A lone point is a line of no length: with round ends it is a dot. */
-const lineOf = (run: readonly Point[]): string =>
+const lineOf = (run: readonly Point[], lone = 0): string =>
   run.length === 1
-    ? `M${run[0]?.x} ${run[0]?.y}h0`
+    ? `M${tenth((run[0]?.x ?? 0) - lone / 2)} ${run[0]?.y}h${lone}`
     : run.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join('');
 
 const areaOf = (run: readonly Point[], bottom: number): string =>
@@ -159,6 +163,22 @@ export function Axis({ ticks }: { readonly ticks: readonly Tick[] }) {
       ))}
     </div>
   );
+}
+
+/** Times that have a name, at which there are lines across. */
+const GRID_MS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 2, 3, 6, 12, 24].map((hours) => hours * HOUR_MS),
+];
+const LINES_MAX = 4;
+
+/** Lines at round durations, the last above the longest. */
+export function durationGrid(mostMs: number): readonly number[] {
+  const dayMs = 24 * HOUR_MS;
+  const stepMs = GRID_MS.find((ms) => mostMs / ms <= LINES_MAX) ?? Math.ceil(mostMs / LINES_MAX / dayMs) * dayMs;
+  return Array.from({ length: Math.max(1, Math.ceil(mostMs / stepMs)) + 1 }, (_, nth) => nth * stepMs);
 }
 
 export interface Layer {
@@ -262,7 +282,7 @@ function pathOf({ kind, points, colour = 'now', stepMs = 0 }: Layer, { x, y }: S
   }
   const runs = runsOf(points.map(([ms, value]) => (value === null ? undefined : { x: x(ms), y: y(value) })));
   if (kind === 'area') return { class: `fill ${colour}`, d: runs.map((run) => areaOf(run, 100)).join('') };
-  if (kind === 'line') return { class: colour, d: runs.map(lineOf).join('') };
+  if (kind === 'line') return { class: colour, d: runs.map((run) => lineOf(run)).join('') };
   return {
     class: `dots ${colour}`,
     d: runs

@@ -5480,6 +5480,32 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "minimum": 0,
         "description": "Jobs that usually come besides; left out: nobody knows."
       },
+      "steps": {
+        "type": "object",
+        "properties": {
+          "fromMs": {
+            "type": "number",
+            "description": "When the first step begins, epoch ms."
+          },
+          "stepMs": {
+            "type": "number"
+          },
+          "due": {
+            "type": "array",
+            "items": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "description": "How many jobs are due in each."
+          }
+        },
+        "required": [
+          "fromMs",
+          "stepMs",
+          "due"
+        ],
+        "description": "All of them by when they are due."
+      },
       "asItIs": {
         "$ref": "#/components/schemas/SimulatedRun"
       },
@@ -5503,6 +5529,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "due",
       "scheduled",
       "coming",
+      "steps",
       "asItIs",
       "assumptions"
     ],
@@ -5565,6 +5592,16 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "When they did, epoch ms."
       },
+      "latestMs": {
+        "type": "array",
+        "items": {
+          "type": [
+            "number",
+            "null"
+          ]
+        },
+        "description": "By step, how late the latest start is of the jobs that are due then; null: none is, or one had not started a year later."
+      },
       "groups": {
         "type": "array",
         "items": {
@@ -5582,6 +5619,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "maxMs",
       "maxLine",
       "maxLineAtMs",
+      "latestMs",
       "groups"
     ],
     "description": "What became of all jobs: once as the queue is, once as somebody asks."

@@ -18,6 +18,7 @@ import { type Asked, parseAsk, type SimulateAsk } from './ask.ts';
 import { Spread } from './columns.ts';
 import { Engine, type World } from './engine.ts';
 import { JOBS_MAX, type Known, readKnown } from './reading.ts';
+import { LatestByStep, type SimulatedSteps, TimeSteps } from './time-steps.ts';
 import { addUsual, type RunTimes, randomFrom, runTimesOf, usualOf } from './usual.ts';
 
 /** What became of the jobs of a group. */
@@ -57,6 +58,8 @@ export interface SimulatedRun {
   readonly maxLine: number;
   /** When they did, epoch ms. */
   readonly maxLineAtMs: number;
+  /** By step, how late the latest start is of the jobs that are due then; null: none is, or one had not started a year later. */
+  readonly latestMs: readonly (number | null)[];
   /** The ten groups with the latest starts. */
   readonly groups: readonly SimulatedGroup[];
 }
@@ -77,6 +80,8 @@ export interface Simulation {
   readonly coming: number;
   /** Jobs that usually come besides; undefined: nobody knows. */
   readonly usual: number | undefined;
+  /** All of them by when they are due. */
+  readonly steps: SimulatedSteps;
   readonly asItIs: SimulatedRun;
   /** Undefined: nothing else was asked for. */
   readonly asAsked: SimulatedRun | undefined;
@@ -118,11 +123,14 @@ export async function simulate(
   const said = wanted.runMs === undefined ? undefined : runsFor(wanted.runMs);
   const [run, runAsked] = [measured ?? said, said ?? measured];
   if (!run || !runAsked) throw noRunTime(queue);
-  const playing = { known, partitions: layout.partitions, seed: wanted.seed, usual: usual ?? 0, signal: bounds.signal };
+  const steps = new TimeSteps(nowMs, untilMs);
+  const { partitions } = layout;
+  const playing = { known, steps, partitions, seed: wanted.seed, usual: usual ?? 0, signal: bounds.signal };
   const { due, scheduled, coming } = known;
   const asked = { settings, slots: slotsAsked(workers, wanted), run: runAsked };
   return {
     ...{ queue, nowMs, untilMs, seed: wanted.seed, due, scheduled, coming, usual },
+    steps: steps.dueOf(known.jobs.dueMs, known.jobs.count),
     asItIs: await played(playing, { settings: layout, slots: workers.count * workers.slots, run }),
     asAsked: isOther(wanted, measured) ? await played(playing, asked) : undefined,
     assumptions: assumptionsOf({ known, usual, workers, measured, said, most }),
@@ -185,6 +193,7 @@ const slotsAsked = (now: Workers, { workers = now.count, slots = now.slots }: As
 
 interface Playing {
   readonly known: Known;
+  readonly steps: TimeSteps;
   readonly partitions: number;
   readonly seed: number;
   readonly usual: number;
@@ -253,14 +262,20 @@ const JOBS_EACH = 10_000;
 const GROUPS_TOLD = 10;
 const MINUTE_MS = 60_000;
 
-function* summary(engine: Engine, { known, usual }: Playing, { settings, slots, run }: Column): Steps<SimulatedRun> {
+function* summary(
+  engine: Engine,
+  { known, steps, usual }: Playing,
+  { settings, slots, run }: Column,
+): Steps<SimulatedRun> {
   const { jobs, due } = known;
   const sums = new Sums(known.nowMs);
+  const latest = new LatestByStep(steps);
   const groups = new GroupSums(known);
   for (let job = 0; job < jobs.count; job += 1) {
     if (job % JOBS_EACH === 0) yield;
     const startedMs = engine.startedMs[job] ?? 0;
     sums.add(jobs.dueMs[job] ?? 0, startedMs);
+    latest.add(jobs.dueMs[job] ?? 0, startedMs);
     if (job < jobs.count - usual) groups.add(job, startedMs);
   }
   const { all, backlogLeft, backlogMs, lastMs, worstDueMs } = sums;
@@ -273,6 +288,7 @@ function* summary(engine: Engine, { known, usual }: Playing, { settings, slots, 
     ...{ p50Ms: all.within(0.5), p99Ms: all.within(0.99), maxMs: all.maxMs },
     worstMinuteMs: all.count === 0 ? undefined : Math.floor(worstDueMs / MINUTE_MS) * MINUTE_MS,
     ...{ maxLine: engine.maxLine, maxLineAtMs: engine.maxLineAtMs },
+    latestMs: latest.all(),
     groups: yield* groups.latest(engine, jobs.count - usual),
   };
 }

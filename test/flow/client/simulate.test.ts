@@ -125,6 +125,19 @@ describe('a queue', () => {
       maxLine: 99,
     });
     expect(Math.round((asAsked.backlogThroughMs - nowMs) / 1000)).toBe(99);
+    // The first of the backlog starts at once, the last one latest; the line is longest where it begins.
+    expect(asAsked.maxLineAtMs).toBe(nowMs);
+    expect([asAsked.worstMinuteMs <= nowMs, asAsked.throughMs > nowMs + 5 * HOUR_MS]).toEqual([true, true]);
+    expect(found.assumptions).toContain('as asked, each job runs for 200 ms');
+    const { fromMs, stepMs, due } = found.steps;
+    expect([stepMs, fromMs <= nowMs, due[0]]).toEqual([5 * 60_000, true, 100]);
+    expect(due.reduce((sum: number, one: number) => sum + one, 0)).toBe(122);
+    expect(asAsked.latestMs).toHaveLength(due.length);
+    expect(asAsked.latestMs[0]).toBe(asAsked.maxMs);
+    // Ten that are due together in an hour, one a second; where none is due, nothing is said.
+    expect(asAsked.latestMs[Math.floor((nowMs + HOUR_MS - fromMs) / stepMs)]).toBeGreaterThan(8000);
+    expect(asAsked.latestMs.map((ms: number | null) => ms === null)).toEqual(due.map((count: number) => count === 0));
+    expect(asItIs.latestMs[0]).toBeLessThan(1000);
     expect(asAsked.groups.map(({ group, jobs }: { group: string; jobs: number }) => [group, jobs])).toEqual([
       ['large', 90],
       ['small', 20],

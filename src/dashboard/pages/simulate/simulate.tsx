@@ -14,6 +14,7 @@ import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
+import { OverTime } from './over-time.tsx';
 import '../../css/simulate.css';
 
 const said = words.simulate;
@@ -95,6 +96,7 @@ export function Simulate({ path: [queue = ''], query }: Route) {
       <div class="sim">
         <Form queue={queue} knobs={knobs} isBusy={isBusy} set={setKnobs} play={play} />
         <div aria-busy={isBusy}>
+          {simulation === undefined ? null : <OverTime simulation={simulation} />}
           {simulation === undefined ? null : <Compared simulation={simulation} />}
           <Command queue={queue} knobs={knobs} />
         </div>
