@@ -88,8 +88,9 @@ function Place({ about }: Pick<Around, 'about'>) {
       <span>
         <b>{titleOf(about)}</b>
         {about === undefined ? null : (
-          <small>
-            <Id text={about.redis} /> · {words.frame.namespace} {about.namespace}
+          <small title={`${about.redis} · ${words.frame.namespace} ${about.namespace}`}>
+            <Id text={about.redis.replace(/^rediss?:\/\//, '')} /> · <span class="away">{words.frame.namespace}</span>{' '}
+            {about.namespace}
           </small>
         )}
       </span>

@@ -35,7 +35,7 @@ describe('the installation', { timeout: HOOK_MS }, () => {
       expect(text, address).toContain('· namespace shop');
       expect(await window.page.title()).toBe(`${TITLE} · ${address.slice(2).replace('/', ' ')} · duestream`);
     }
-    expect(await place.locator('.id').textContent()).toBe(shortText(api.redis.url));
+    expect(await place.locator('.id').textContent()).toBe(shortText(api.redis.url.replace('redis://', '')));
     expect(await window.page.evaluate('getComputedStyle(document.querySelector(".place i")).backgroundColor')).toBe(
       'rgb(180, 35, 24)',
     );

@@ -34,7 +34,7 @@ describe('a schedule', { timeout: HOOK_MS }, () => {
     await desk.field('Reason').fill('the auditors are here');
     await desk.inDialog('Pause').click();
     await desk.told('Paused. It makes no jobs until somebody resumes it.');
-    await fact('State').filter({ hasText: 'paused the auditors are here' }).waitFor();
+    await fact('State').filter({ hasText: 'paused: the auditors are here' }).waitFor();
     await fact('Paused by').filter({ hasText: 'ada' }).waitFor();
     const viewer = await enter(browser, api, { token: api.reader });
     await show(viewer, '#/schedules');

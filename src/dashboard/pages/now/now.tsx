@@ -114,13 +114,16 @@ function Body({ now, day, forecast }: Known & { readonly forecast: Schemas['Fore
 
 function Sentence({ now }: { readonly now: Look }) {
   const { named, more } = namedIn(now.queues);
-  const fails = now.doctor?.findings.filter(({ status }) => status === 'fail').length ?? 0;
+  const failed = now.doctor?.findings.filter(({ status }) => status === 'fail') ?? [];
+  const fails = failed.length;
+  const isOnlyDoctor = fails > 0 && named.length === 0 && now.unread.length === 0;
   const isBad = fails > 0 || named.some(({ isCalm }) => !isCalm);
   const rest = restOf({ named: named.length, more, failures: fails, unread: now.unread.length });
   return (
     <section class={isBad ? 'say bad' : 'say'}>
       <h1>
         {rest === 'all-well' ? said.wellTitle : rest === 'unread' ? said.unreadTitle(now.unread.length) : null}
+        {isOnlyDoctor ? said.noneLate : null}
         {named.map((one, at) => (
           <span key={one.queue}>
             {at > 0 ? ', ' : ''}
@@ -131,6 +134,7 @@ function Sentence({ now }: { readonly now: Look }) {
         {fails > 0 ? `${named.length > 0 ? '; ' : ''}${said.doctorFails(fails)}` : ''}
         {named.length + fails > 0 ? '.' : ''} {rest === 'rest-well' ? said.restWell : ''}
       </h1>
+      {isOnlyDoctor ? <p>{said.failed(failed.map(({ check }) => check).join(', '))}</p> : null}
       <Reason now={now} worst={named[0]} />
     </section>
   );

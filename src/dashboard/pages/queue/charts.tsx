@@ -5,7 +5,16 @@ import * as calls from '../../calls.ts';
 import { type LiveQueue, useEvery } from '../../live.ts';
 import { type Asked, useAsked } from '../../parts/asked.ts';
 import { localText } from '../../parts/clock.ts';
-import { dayTicks, hourTicks, type Layer, minuteTicks, Plot, type PlotOf, type Tick } from '../../parts/plot.tsx';
+import {
+  dayTicks,
+  durationGrid,
+  hourTicks,
+  type Layer,
+  minuteTicks,
+  Plot,
+  type PlotOf,
+  type Tick,
+} from '../../parts/plot.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { durationText, latenessText, numberText } from '../../parts/words.ts';
@@ -216,8 +225,8 @@ function timesPlot(minutes: Minutes, name: 'start' | 'run', withinMs: number | u
     say,
     label: `${title}: ${say}`,
     isLog,
-    grid: isLog ? powersOf(least, most) : gridOf(most),
-    text: (ms) => (ms === 0 ? '0' : durationText(ms)),
+    grid: isLog ? powersOf(least, most) : durationGrid(most),
+    text: (ms) => (ms === 0 ? '0' : latenessText(ms)),
     layers: isFew
       ? [{ kind: 'dots', points: pointsOf(minutes, longest), colour: 'now' }]
       : [
