@@ -162,8 +162,11 @@ out at rest, with those of scripts. ${what}. ${where({ rows, ...kept })}.
 ${table(['', 'Redis commands per second', 'CPU of the daemon', 'CPU of Redis', 'burst, jobs per second'], lines)}`;
 }
 
+/** @param {unknown} bytes */
+const kilobytes = (bytes) => `${Math.round(Number(bytes) / 1000)} kB`;
+
 /** @param {Kept} kept */
-function pagesOf({ what, firstPaintMs, rows, slowestCommandsP999Us }) {
+function pagesOf({ what, firstPaintMs, firstPageBytes, rows, slowestCommandsP999Us }) {
   const slowest = /** @type {Readonly<Record<string, number>>} */ (slowestCommandsP999Us);
   return `## How fast the pages are
 
@@ -171,7 +174,7 @@ In Chromium on the same machine as Redis and the daemon (two cores): ${what}. A 
 filled table.
 
 ${table(['page', 'time'], [['first paint', `${firstPaintMs} ms`], ...rows.map(({ page, ms }) => [page, `${ms} ms`])])}
-
+${firstPageBytes === undefined ? '' : `\nThe page that is shown first takes ${kilobytes(firstPageBytes)} over the wire: compressed, with its first answers.\n`}
 What took Redis longest meanwhile, by its own \`latencystats\` (p99.9):
 
 ${table(

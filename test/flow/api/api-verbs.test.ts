@@ -402,7 +402,25 @@ describe('queues', () => {
     await api.ask('PATCH /v1/queues/emails/settings', { body: set });
     const slo = await ask('GET /v1/queues/emails/slo');
     expect(slo).toMatchObject({ status: 200, body: { queue: 'emails', withinMs: 1000, of: 0.99, budget: 10 } });
-    expect(await ask('GET /v1/slo')).toMatchObject({ status: 200, body: { queues: [{ queue: 'emails' }] } });
+    // Nothing was counted under this promise: only what is due and has not started spends of it.
+    const { standing, sinceMs, fromMs, toMs } = slo.body;
+    const spent = {
+      jobs: standing,
+      share: standing === 0 ? null : 0,
+      late: 0,
+      expired: 0,
+      left: 10 - standing,
+      worst: [],
+    };
+    expect(slo.body).toMatchObject({
+      ...spent,
+      kept: standing <= 10,
+      burn: expect.any(Number),
+      overMs: 30 * 86_400_000,
+    });
+    expect([fromMs === sinceMs, sinceMs <= toMs]).toEqual([true, true]);
+    const row = { queue: 'emails', ...spent };
+    expect(await ask('GET /v1/slo')).toMatchObject({ status: 200, body: { queues: [row] } });
     await api.ask('PATCH /v1/queues/emails/settings', { body: { unset: ['lateness'] } });
     const day = await ask('GET /v1/day');
     const own = day.body.queues.find(({ queue }: { queue: string }) => queue === 'emails');
@@ -920,7 +938,18 @@ describe('what people look at', () => {
     expect(await ask('GET /v1/forecast?by=year')).toMatchObject(problem(400, 'bad-input'));
     expect(await ask('GET /v1/leaders?queue=emails')).toMatchObject({
       status: 200,
-      body: { partitions: [{ queue: 'emails', partition: 0, leader: { version: packageJson.version } }] },
+      body: {
+        partitions: [
+          {
+            ...{ queue: 'emails', partition: 0, lagMs: 0, backlog: 2 },
+            leader: {
+              version: packageJson.version,
+              ...{ epoch: expect.any(Number), sinceMs: expect.any(Number), leaseLeftMs: expect.any(Number) },
+              lastPassAgoMs: expect.any(Number),
+            },
+          },
+        ],
+      },
     });
     expect(await ask('GET /v1/leaders?queue=emials')).toMatchObject(problem(404, 'not-found'));
     const versions = [{ version: packageJson.version, processes: 1 }];
@@ -931,7 +960,18 @@ describe('what people look at', () => {
     const paused = await ask('POST /v1/workers/w-1/pause', { body: { reason: 'a dump' } });
     const pause = { sinceMs: expect.any(Number), by: 'anonymous', reason: 'a dump' };
     expect(paused).toMatchObject({ status: 200, body: { worker: 'w-1', paused: true, changed: true, pause } });
-    expect((await ask('GET /v1/workers')).body.workers).toMatchObject([{ id: 'w-1', pauses: true, pause }]);
+    expect((await ask('GET /v1/workers')).body.workers).toMatchObject([
+      {
+        id: 'w-1',
+        state: 'alive',
+        pauses: true,
+        pause,
+        beatAgoMs: expect.any(Number),
+        pending: 0,
+        jobs: [],
+        queues: ['emails'],
+      },
+    ]);
     expect(await ask('POST /v1/workers/w-1/resume')).toMatchObject({ status: 200, body: { paused: false, pause } });
     for (const verb of ['pause', 'resume']) {
       expect(await ask(`POST /v1/workers/w-2/${verb}`)).toMatchObject(problem(404, 'not-found'));
