@@ -99,7 +99,9 @@ const keda = section('Workers by how long due jobs wait.', {
   pollingSeconds: whole('How often KEDA asks.', { min: 1, max: 3600 }),
   cooldownSeconds: whole('How long nothing is to do before the last worker goes.', { max: 86_400 }),
   fallbackReplicas: whole('How many workers there are while Prometheus does not answer.', { max: 10_000 }),
-  matchers: text('Labels of the series of the daemons, if they have not those of a ServiceMonitor.'),
+  matchers: text(
+    'Labels of the series of the daemons, if those are of another release or have not those of a ServiceMonitor.',
+  ),
   authentication: text('The name of a TriggerAuthentication, if Prometheus asks for a login.'),
   authModes: text('Its modes, such as bearer.'),
 });
@@ -129,6 +131,8 @@ const where = (condition, consequence) => ({ if: condition, then: consequence })
 const inside = (name, inner) => ({ required: [name], properties: { [name]: { properties: inner } } });
 /** @param {string} name */
 const enabled = (name) => inside(name, { enabled: { const: true } });
+/** @param {string} name */
+const disabled = (name) => inside(name, { enabled: { const: false } });
 const said = { minLength: 1 };
 
 export function renderValuesSchema() {
@@ -156,6 +160,7 @@ export function renderValuesSchema() {
       where(enabled('worker'), inside('worker', { image: said })),
       where(enabled('keda'), enabled('worker')),
       where(enabled('keda'), inside('worker', { queues: { minItems: 1 } })),
+      where({ allOf: [enabled('keda'), disabled('daemon')] }, inside('keda', { matchers: said })),
       where(inside('secret', { redisUrl: said }), inside('secret', { token: said })),
       where(inside('secret', { token: said }), inside('secret', { redisUrl: said })),
     ],

@@ -56,6 +56,15 @@ export const REFUSED: readonly (readonly [what: string, given: Readonly<Record<s
     { keda: { enabled: true }, worker: { enabled: true, image: 'shop:1' } },
     '/worker/queues 1',
   ],
+  [
+    'autoscaling by the daemons of another release, which nobody names',
+    {
+      keda: { enabled: true },
+      daemon: { enabled: false },
+      worker: { enabled: true, image: 'shop:1', queues: ['emails'] },
+    },
+    '/keda/matchers 1',
+  ],
   ['a Secret without a token', { secret: { redisUrl: 'redis://redis:6379' } }, '/secret/token 1'],
   ['a token that is too short', { secret: { redisUrl: 'redis://redis:6379', token: 'short' } }, '/secret/token ^'],
   ['a queue with a name that none can have', { worker: { queues: ['E-Mails'] } }, '/worker/queues/0 ^'],

@@ -1,9 +1,10 @@
 /** The chart, by Helm itself: it finds no fault, renders what our program renders, refuses what the schema refuses, and says the notes. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { manifests, objectsOf, renderChart } from '../../../scripts/generate/chart.mjs';
 import { helmPath } from '../../support/helm.ts';
 import { EVERYTHING, objectsWith, type Parsed, REFUSED } from '../../support/kubernetes.ts';
@@ -39,10 +40,24 @@ function ask(words: readonly string[], values: Values) {
 const template = (values: Values, namespace = 'jobs') =>
   ask(['template', 'duestream', CHART, '--namespace', namespace], values);
 
+/** What a page shows as values, all together; what it shows as an object of Kubernetes is none. */
+function valuesIn(path: string): Values {
+  const blocks = [...read(path).matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
+  const values = blocks.filter((text) => !/^kind: /m.test(text)).map((text) => parse(text));
+  return Object.assign({}, ...values);
+}
+
 const GIVEN: Readonly<Record<string, Values>> = {
   'no values': {},
   'a value in each place': EVERYTHING,
-  'workers alone': { worker: EVERYTHING.worker, daemon: { enabled: false }, networkPolicy: { enabled: false } },
+  'workers alone': {
+    worker: EVERYTHING.worker,
+    daemon: { enabled: false },
+    networkPolicy: { enabled: false },
+    monitoring: { enabled: true },
+    keda: { enabled: true, matchers: 'service="duestream"' },
+  },
+  'the values of the how-to': valuesIn('docs/how-to/kubernetes.md'),
   'the largest numbers': {
     daemon: { replicas: 100 },
     worker: { ...EVERYTHING.worker, replicas: 10_000, concurrency: 10_000, shutdownSeconds: 86_400 },
@@ -88,6 +103,20 @@ test('the plain manifests hold what Helm renders for a release in the namespace 
   const ours = Object.keys(manifests).flatMap((path) => objectsOf({ path: read(path) }));
   expect(ours).toHaveLength(theirs.size);
   expect(comparable(new Map(ours.map(({ id, object }) => [id, object])))).toEqual(comparable(theirs));
+});
+
+test('the archive of a release is a chart', () => {
+  const [, command = ''] = /run: (tar .*-C deploy\/helm duestream)$/m.exec(read('.github/workflows/release.yml')) ?? [];
+  expect(command).toContain('duestream-chart-');
+  mkdirSync(join(folder, 'release'));
+  const env = { PATH: process.env.PATH, GITHUB_REF_NAME: 'v1.2.3' };
+  const script = command.replace('release/', `${folder}/release/`);
+  const made = spawnSync('sh', ['-c', script], { cwd: root, encoding: 'utf8', env });
+  expect(made.stderr).toBe('');
+  const archive = join(folder, 'release', 'duestream-chart-1.2.3.tgz');
+  const { status, said, stdout } = ask(['template', 'duestream', archive, '--namespace', 'jobs'], {});
+  expect(status, said).toBe(0);
+  expect(stdout).toBe(template({}).stdout);
 });
 
 test('the notes of an installation are those that our program renders', () => {

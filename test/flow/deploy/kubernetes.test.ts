@@ -163,6 +163,9 @@ describe('the objects fit together', () => {
     const left = rules.filter(({ alert }: Parsed) => alert !== 'DuestreamNoWorkers');
     expect(left).toHaveLength(rules.length - 1);
     expect(fewer.get('PrometheusRule duestream').spec.groups).toEqual([{ name, rules: left }]);
+    const workers = objectsWith({ ...EVERYTHING, daemon: { enabled: false } });
+    expect([...workers.keys()]).toContain('ServiceMonitor duestream');
+    expect([...workers.keys()]).not.toContain('PrometheusRule duestream');
   });
 });
 
