@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findOnPath } from '../../../src/embedded/binary.mjs';
 import { verbs } from '../../../src/http/api/api.ts';
 import { problemCodes, problemStatus } from '../../../src/http/api/problem.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
@@ -20,9 +21,22 @@ let api: ServedApi;
 let dir: string;
 let variables: Readonly<Record<string, string>>;
 
+/** The worker that the examples pause; it is there through all of them. */
+const WORKER = {
+  id: 'w-7f3a',
+  role: 'worker',
+  host: 'mill',
+  pid: 7,
+  startedMs: 1,
+  queues: ['emails'],
+  pauses: true,
+} as const;
+const WORKER_TTL_MS = 3_600_000;
+
 beforeAll(async () => {
   api = await serveApi({ roles: ['http', 'mover'] });
   await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'imports', partitions: 1, perGroup: 1 });
+  await beat(api.place.redis, { namespace: 'duestream', identity: WORKER, ttlMs: WORKER_TTL_MS });
   dir = await mkdtemp(join(tmpdir(), 'due-'));
   await buryJobs(
     api.redis.url,
