@@ -39,6 +39,7 @@ const CASES = {
   ends: { only: text, rounds: text, ends: text },
   million: { jobs: text },
   simulate: { jobs: text },
+  batch: { jobs: text, rounds: text },
   viewers: { rounds: text, jobs: text },
   ways: { rounds: text, seconds: text, rates: text },
   import: { rounds: text },

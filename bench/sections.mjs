@@ -22,6 +22,7 @@ export const sections = {
   limits: (of) => measured('limits', of('limits'), (one) => limitsOf(one, of('limits-cluster'))),
   million: (of) => measured('million', of('million'), millionOf),
   simulate: (of) => measured('simulate', of('simulate'), simulateOf),
+  batch: (of) => measured('batch', of('batch'), batchOf),
   viewers: (of) => measured('viewers', of('viewers'), viewersOf),
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
@@ -141,6 +142,16 @@ function simulateOf({ what, rows, ...kept }) {
 [\`duestream simulate\`](../how-to/what-if.md): ${what}. Seconds are those of the whole command. ${where({ rows, ...kept })}.
 
 ${table(['', 'jobs', 'seconds in all', 'memory of the command, MiB'], lines)}`;
+}
+
+/** @param {Kept} kept */
+function batchOf({ what, rows, ...kept }) {
+  const lines = rows.map((row) => [row.how, row.seconds, count(row.perSecond)]);
+  return `## What batches save
+
+[Batches](../how-to/batches.md) into a table of PostgreSQL: ${what}. ${where({ rows, ...kept })}.
+
+${table(['', 'seconds', 'jobs per second'], lines)}`;
 }
 
 /** @param {Kept} kept */

@@ -191,6 +191,14 @@ export {
 } from './worker/broadcast/subscriber.ts';
 export type { QueueWork } from './worker/options.ts';
 export {
+  type Batch,
+  type BatchHandler,
+  type BatchJob,
+  type BatchOptions,
+  type BatchTarget,
+  inBatches,
+} from './worker/run/batch.ts';
+export {
   type CommitJobOptions,
   defineHandlers,
   type HandleMiddleware,

@@ -59,12 +59,15 @@ const invoice: string, account: string;
 const ids: readonly string[];
 const users: readonly { readonly id: string; readonly mail: string }[];
 const jobs: readonly { readonly data: unknown; readonly id: string; readonly delay: string }[];
+const batch: import('duestream').Batch;
 const customer: { readonly deleted: boolean };
 const expect: typeof import('vitest').expect;
 const lock: { tryAcquire(): Promise<boolean> };
 interface Bill { readonly cents: number }
 function send(data: unknown, signal?: AbortSignal): Promise<void>;
 function remind(bill: unknown): Promise<void>;
+function insert(all: readonly unknown[]): Promise<void>;
+function insertAll(run: Run, all: readonly unknown[]): Promise<void>;
 `;
 const exportsOf = (entry: string, names: object) =>
   Object.keys(names).map((name) => `const ${name}: typeof import('${entry}').${name};\n`);

@@ -44,7 +44,7 @@ const UNMEASURED = ['rejections', 'eventLoopLag', 'redisEvicts'] as const;
  * N workers of one queue each have 2 N connections and N heartbeats. It connects at `start`.
  *
  * @param queue a defined queue, or its name.
- * @param handlers a function for all jobs, or an object of functions by job name.
+ * @param handlers a function for all jobs, an object of functions by job name, or what `inBatches` makes.
  * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
@@ -58,6 +58,11 @@ const UNMEASURED = ['rejections', 'eventLoopLag', 'redisEvicts'] as const;
  *   ],
  * });
  */
+export function createWorker<Data = Untyped>(
+  queue: Queue<Data>,
+  handlers: QueueHandlers<NoInfer<Data>>,
+  options: WorkerOptions,
+): Worker;
 export function createWorker<Data = Untyped>(
   queue: string,
   handlers: PlainHandlers<Data>,

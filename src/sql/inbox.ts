@@ -10,7 +10,18 @@ import { asConfig, checkNames, durationIn, isPromise } from '../kernel/checks.ts
 import type { DurationInput } from '../kernel/duration.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { type After, type Dialect, NOW_MS, parseDialect, type Rows, type Run, rowsOf, send } from './database.ts';
+import {
+  type After,
+  type Dialect,
+  NOW_MS,
+  parseDialect,
+  type Rows,
+  type Run,
+  rowsOf,
+  type Statement,
+  send,
+  textIn,
+} from './database.ts';
 
 /** What `createInbox` takes. */
 export interface InboxOptions {
@@ -41,6 +52,15 @@ export interface Inbox {
    * @example if (await inbox.once(run, job)) await run('UPDATE accounts SET cents = cents - $1', [500]);
    */
   once<Ran extends Rows>(run: Run<Ran>, job: InboxJob): After<Ran, boolean>;
+  /**
+   * The same of the jobs of a batch, in one statement: those for which this is the first time, in their order.
+   *
+   * @throws DuestreamError `bad-input` for what is no list of jobs that a handler was given, or more than 1,000 of them
+   * @example
+   * const first = await inbox.onceEach(run, batch.jobs);
+   * if (first.length > 0) await insertAll(run, first.map((job) => job.data));
+   */
+  onceEach<Ran extends Rows, One extends InboxJob>(run: Run<Ran>, jobs: readonly One[]): After<Ran, readonly One[]>;
   /**
    * Removes old rows, a thousand in a statement.
    *
@@ -75,6 +95,13 @@ ON CONFLICT DO NOTHING RETURNING mark`;
       const isFirst = (rows: unknown) => rowsOf(rows).length === 1;
       return isPromise(ran) ? ran.then(isFirst) : isFirst(ran);
     }) as Inbox['once'],
+    onceEach: ((run: Run, jobs: readonly InboxJob[]) => {
+      const marked = markedJobs(jobs);
+      // Where there is nothing to ask the answer still comes as the others do.
+      const ran: Rows = send(run, dialect, marked.length === 0 ? NOTHING : entering(marked, now));
+      const first = (rows: unknown) => firstOf(jobs, rowsOf(rows));
+      return isPromise(ran) ? ran.then(first) : first(ran);
+    }) as Inbox['onceEach'],
     async sweep(run, given) {
       checkNames(given, ['olderThan'], 'sweep', 'bad-input');
       const olderMs = durationIn(given.olderThan, 'olderThan', OLDER_MS);
@@ -87,6 +114,35 @@ ON CONFLICT DO NOTHING RETURNING mark`;
       return gone;
     },
   };
+}
+
+/** A statement that gives no rows. */
+const NOTHING: Statement = { text: 'SELECT 1 AS mark WHERE 1 = 0', params: [] };
+const JOBS_MAX = 1000;
+
+/** In one order for all, so that two transactions with the same jobs wait for each other and not in a circle. */
+function entering(jobs: readonly InboxJob[], now: string): Statement {
+  const sorted = jobs.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const rows = sorted.map(() => `(?, ?, ?, ${now})`).join(', ');
+  return {
+    text: `INSERT INTO duestream_inbox (queue, id, mark, made) VALUES ${rows}
+ON CONFLICT DO NOTHING RETURNING queue, id, mark`,
+    params: sorted.flatMap(({ queue, id, mark }) => [queue, id, mark]),
+  };
+}
+
+const keyOf = ({ queue, id, mark }: InboxJob): string => [queue, id, mark].join('\n');
+
+/** A row that came back was not there. Of a job that was given twice the first counts. */
+function firstOf(jobs: readonly InboxJob[], rows: readonly unknown[]): readonly InboxJob[] {
+  const fresh = new Set(rows.map((row) => ['queue', 'id', 'mark'].map((name) => textIn(row, name)).join('\n')));
+  return jobs.filter((job) => fresh.delete(keyOf(job)));
+}
+
+function markedJobs(jobs: readonly InboxJob[]): readonly InboxJob[] {
+  if (Array.isArray(jobs) && jobs.length <= JOBS_MAX) return jobs.map(markedJob);
+  const given = Array.isArray(jobs) ? `${jobs.length} jobs` : show(jobs);
+  throw new DuestreamError('bad-input', `jobs of onceEach is ${given}; allowed: a list of at most ${JOBS_MAX} jobs`);
 }
 
 function markedJob(job: InboxJob): InboxJob {

@@ -9,6 +9,7 @@ import { isPromise } from '../kernel/checks.ts';
 import { turn } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Effect } from '../redis/scripts/replies.ts';
+import type { BatchCall } from '../worker/run/gathering.ts';
 import type { Handler, HandlerContext } from '../worker/run/handlers.ts';
 import type { VirtualTime } from './time.ts';
 
@@ -30,6 +31,9 @@ export interface Run {
 }
 
 type Begun = Omit<Run, 'outcome' | 'error' | 'commits'> & { commits: Effect[] };
+
+/** What a handler was told of its time. */
+type Told = Pick<HandlerContext, 'signal' | 'deadlineMs'>;
 
 /** What a handler has looked at, and whether it has ended. */
 interface Seen {
@@ -99,21 +103,49 @@ export class Stage {
   }
 
   async play(run: (context: HandlerContext) => unknown, job: Job<never>, context: HandlerContext): Promise<unknown> {
-    const time = this.#time;
-    const lastsMs = this.#lastsMs(job);
-    const startedMs = time.nowMs;
-    const { id, queue, name, attempt } = job;
-    const { data } = this.#kept(queue, id);
-    const begun: Begun = { id, queue, name, data, atMs: startedMs, attempt, commits: [] };
-    const key = `${queue} ${id}`;
-    this.#begun.set(key, [...(this.#begun.get(key) ?? []), begun]);
-    const isTooLong = startedMs + lastsMs > context.deadlineMs;
+    const begun = this.#begins(job);
     const seen: Seen = { signal: undefined, hasEnded: false };
     const shown = shownContext(context, { begun, seen });
+    return this.#inTurn(() => run(shown), { context, seen, lastsMs: this.#lastsMs(job) });
+  }
+
+  /** Around the handler of a batch, which is played once for all its jobs, for as long as the longest of them lasts. */
+  aroundBatch(call: BatchCall): BatchCall {
+    return (batch) => {
+      for (const job of batch.jobs) this.#begins(job);
+      const seen: Seen = { signal: undefined, hasEnded: false };
+      const shown = new Proxy(batch, {
+        get(target, part) {
+          if (part === 'signal') seen.signal = target.signal;
+          return Reflect.get(target, part, target);
+        },
+      });
+      const lastsMs = Math.max(...batch.jobs.map((job) => this.#lastsMs(job)));
+      return this.#inTurn(() => call(shown), { context: batch, seen, lastsMs });
+    };
+  }
+
+  #begins(job: Job<never>): Begun {
+    const { id, queue, name, attempt } = job;
+    const { data } = this.#kept(queue, id);
+    const begun: Begun = { id, queue, name, data, atMs: this.#time.nowMs, attempt, commits: [] };
+    const key = `${queue} ${id}`;
+    this.#begun.set(key, [...(this.#begun.get(key) ?? []), begun]);
+    return begun;
+  }
+
+  /** Calls a handler when those before it have ended in real time, and lasts in virtual time. */
+  async #inTurn(
+    run: () => unknown,
+    { context, seen, lastsMs }: { readonly context: Told; readonly seen: Seen; readonly lastsMs: number },
+  ): Promise<unknown> {
+    const time = this.#time;
+    const startedMs = time.nowMs;
+    const isTooLong = startedMs + lastsMs > context.deadlineMs;
     const before = this.#before;
     const handled = (async () => {
       if (!this.#isInline) await before.catch(() => undefined);
-      return run(shown);
+      return run();
     })();
     const over = () => {
       seen.hasEnded = true;
@@ -132,11 +164,7 @@ export class Stage {
   /** Until its time is over, or it has ended because it was told to. */
   #last(
     untilMs: number,
-    {
-      isOver,
-      signalOf,
-      context,
-    }: { isOver: Promise<boolean>; signalOf: () => AbortSignal | undefined; context: HandlerContext },
+    { isOver, signalOf, context }: { isOver: Promise<boolean>; signalOf: () => AbortSignal | undefined; context: Told },
   ): Promise<void> {
     const time = this.#time;
     return new Promise((resolve) => {

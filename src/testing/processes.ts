@@ -77,11 +77,15 @@ export class Processes {
     this.#stage = stage;
     this.#world = createWorld(time, this.ledger);
     const { redis } = this.#world;
-    this.#chains = { handle: chainInside((handler) => stage.around(handler)), schedule: createScheduleChain() };
+    this.#chains = { handle: chainInside(stage), schedule: createScheduleChain() };
     this.#movers = createMovers(redis, time);
     this.commands = this.#movers.commands;
     const queueOf = (name: string) => this.knownAs(name);
-    this.#worker = createKitWorker({ redis, time, handlers, queueOf, random, chains: this.#chains });
+    this.#worker = createKitWorker({
+      ...{ redis, time, handlers, queueOf, random },
+      chains: this.#chains,
+      inline,
+    });
     if (this.#worker) stage.hear(this.#worker.events);
     const around = createScheduleChain();
     this.client = seenSoon(createKitClient(redis, this.clock, around), time);

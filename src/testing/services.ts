@@ -14,6 +14,7 @@ import { LeaderPool } from '../mover/leader-pool.ts';
 import { openCommands, openSubscriber, type RedisAddress, serveHere } from '../redis/connection/connect.ts';
 import { claimNamespace, declarationOf, declareQueue } from '../redis/scripts/queues.ts';
 import { readWork, readWorkerOptions, type Settings } from '../worker/options.ts';
+import { isBatchHandler } from '../worker/run/batch.ts';
 import type { Handler, Handlers } from '../worker/run/handlers.ts';
 import type { HandleChain } from '../worker/run/middleware.ts';
 import { createHandleChain } from '../worker/run/middleware.ts';
@@ -145,9 +146,11 @@ export interface WorkerParts {
   readonly queueOf: (name: string) => Queue;
   readonly random: () => number;
   readonly chains: Chains;
+  /** Handlers run in the calls of others, and no batch waits for more jobs. */
+  readonly inline: boolean;
 }
 
-export function createKitWorker({ redis, time, handlers, queueOf, random, chains }: WorkerParts) {
+export function createKitWorker({ redis, time, handlers, queueOf, random, chains, inline }: WorkerParts) {
   const read = readWorkerOptions({ redis, clock: time.clock, concurrency: 10_000 });
   const settings: Settings = {
     ...read,
@@ -161,7 +164,8 @@ export function createKitWorker({ redis, time, handlers, queueOf, random, chains
     windowMs: AGE_MS,
     recycleAtPercent: 0,
   };
-  const works = Object.entries(handlers.map).map(([name, handler]) => {
+  const works = Object.entries(handlers.map).map(([name, given]) => {
+    const handler = inline && isBatchHandler(given) ? { ...given, waitMs: 0 } : given;
     const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
     return { queue: waitedFor(queueOf(name), time), handler, onAbandoned };
   });
@@ -185,17 +189,22 @@ function asDurable<P>(calls: Calls<P>): Calls<P> {
   };
 }
 
-/** The middleware of users inside of `around`, which stands around everything. */
-export function chainInside(around: (handler: Handler<never>) => Handler<never>): HandleChain {
+/** The middleware of users inside of what plays handlers, which stands around everything. A job that joins a batch is not played: its batch is. */
+export function chainInside(stage: {
+  readonly around: (handler: Handler<never>) => Handler<never>;
+  readonly aroundBatch: HandleChain['aroundBatch'];
+}): HandleChain {
   const chain = createHandleChain();
   const made = new WeakMap<Handler<never>, Handler<never>>();
   return {
     use: chain.use,
     around(handler) {
       const inner = chain.around(handler);
-      const known = made.get(inner) ?? around(inner);
+      const known = made.get(inner) ?? stage.around(inner);
       made.set(inner, known);
       return known;
     },
+    aroundMember: chain.aroundMember,
+    aroundBatch: (call) => stage.aroundBatch(call),
   };
 }

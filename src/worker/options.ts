@@ -22,6 +22,7 @@ import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { isProfile, PROFILES, type Profile, RHYTHMS } from '../kernel/rhythm.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
+import { type BatchHandler, checkBatch, isBatchHandler } from './run/batch.ts';
 import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './run/handlers.ts';
 
 /** Options of a whole worker. `concurrency` counts for each of its queues that says nothing else. */
@@ -58,9 +59,9 @@ export interface WorkerOptions extends WorkerSettings {
 export interface QueueWork<Data> {
   /** A defined queue, or its name. */
   readonly queue: Queue<Data> | string;
-  /** A function for all jobs, or an object of functions by job name. */
+  /** A function for all jobs, an object of functions by job name, or what `inBatches` makes. */
   readonly handler: QueueHandlers<NoInfer<Data>>;
-  /** How many handlers of this queue run at once. Default: that of the worker. */
+  /** How many handlers of this queue run at once, or batches. Default: that of the worker. */
   readonly concurrency?: number | undefined;
   /** As in `WorkerOptions`. */
   readonly onAbandoned?: Handler<Abandoned<InputOf<Data>>> | undefined;
@@ -84,7 +85,11 @@ export type AnyOptions = WorkerSettings & { readonly queues: readonly AnyWork[] 
 export interface Work {
   readonly queue: Queue;
   readonly handlers: QueueHandlers<never>;
+  /** Handlers that run at once. */
   readonly concurrency: number;
+  /** Jobs that are run at once: more where a handler takes a batch of them. */
+  readonly slots: number;
+  readonly batch: BatchHandler<never> | undefined;
   readonly onAbandoned: Handler<Abandoned> | undefined;
 }
 
@@ -155,10 +160,15 @@ function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings:
   checkHandlers(definition.name, handler, definition.jobs);
   checkAbandoned(definition.name, onAbandoned);
   checkDelivery(definition.delivery, { windowMs: settings.windowMs, onAbandoned });
+  const batch = isBatchHandler(handler) ? handler : undefined;
+  if (batch) checkBatch(batch, definition);
+  const atOnce = workerOption('concurrency', concurrency ?? settings.concurrency);
   return {
     queue: definition,
     handlers: handler,
-    concurrency: workerOption('concurrency', concurrency ?? settings.concurrency),
+    concurrency: atOnce,
+    slots: atOnce * (batch?.size ?? 1),
+    batch,
     onAbandoned,
   };
 }

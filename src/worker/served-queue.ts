@@ -31,6 +31,7 @@ import { createReclaimer } from './recover/reclaimer.ts';
 import { Acknowledger, type NextTrip } from './run/acknowledgement.ts';
 import type { CauseBook } from './run/cause-book.ts';
 import { Executor } from './run/execution.ts';
+import { Gathering } from './run/gathering.ts';
 import type { HandlerCalls } from './run/handlers.ts';
 import { Holds } from './run/holds.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
@@ -50,7 +51,7 @@ interface ServedQueueParts {
   /** Aborted when nothing is worth a further try. */
   readonly giveUp: AbortSignal;
   readonly serverOf: ServerOf;
-  readonly around: HandleChain['around'];
+  readonly chain: HandleChain;
   readonly calls: () => HandlerCalls;
   /** A handler has said how far it is. */
   readonly reported: () => void;
@@ -88,7 +89,7 @@ export class ServedQueue {
     const { queue } = work;
     this.#parts = parts;
     this.name = queue.name;
-    this.inFlight = new InFlight(work.concurrency, {
+    this.inFlight = new InFlight(work.slots, {
       leftBehind: () => this.#running?.adopter.lost(),
       handlerBegan: () => this.#running?.stopOrders.handlerBegan(),
     });
@@ -137,9 +138,11 @@ export class ServedQueue {
   /** Stops fetching and hands over: entries that were not started at once, jobs that run at `endMs` by the monotonic clock. */
   async stop(endMs: number): Promise<void> {
     this.#isStarted = false;
-    const { fetcher, adopter, reclaimer, stopOrders, holds } = this.#running ?? {};
+    const { fetcher, adopter, reclaimer, stopOrders, holds, gathering } = this.#running ?? {};
     await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
     stopOrders?.stop();
+    // Nothing more comes, so no batch waits for more.
+    gathering?.hurry();
     // Redis may stand still, and handlers are to be told in time all the same.
     await Promise.all([holds?.stop(), this.#end(endMs)]);
   }
@@ -193,7 +196,7 @@ export class ServedQueue {
     // Without a free slot the fetcher rests; the heartbeat never does.
     const passedMs = this.#isFullyUsed() ? Number.POSITIVE_INFINITY : this.#running.fetcher.loop.lastTurnMs();
     const isTurning = settings.clock.monotonicMs() - Math.min(passedMs, beats.lastTurnMs()) < this.#stuckAfterMs;
-    return isTurning && this.inFlight.overdue() < work.concurrency && !this.#slots.isExhausted();
+    return isTurning && this.inFlight.overdue() < work.slots && !this.#slots.isExhausted();
   }
 
   isReady(): boolean {
@@ -225,7 +228,7 @@ function assemble(parts: ServedQueueParts, own: Own) {
   const blocking = source instanceof Channels ? commands : source;
   const { serverOf, giveUp: signal } = parts;
   const holds = new Holds({ ...base, jobLeaseMs, serverOf, signal, onHeld: () => stopOrders.held() });
-  const { roundTrips, starter } = circuitOf(parts, own, {
+  const { roundTrips, starter, gathering } = circuitOf(parts, own, {
     holds,
     readerJobs: blocking === commands ? parts.jobs : createJobs(blocking),
     isLookDue: () => fetcher.isLookDue(),
@@ -248,7 +251,7 @@ function assemble(parts: ServedQueueParts, own: Own) {
   const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
   const stopOrders = new StopOrders({ ...base, holds, channels: parts.channels, onMissed: parts.onMissed });
-  return { fetcher, roundTrips, adopter, reclaimer, stopOrders, holds };
+  return { fetcher, roundTrips, adopter, reclaimer, stopOrders, holds, gathering };
 }
 
 function baseOf({ commands, jobs, consumer, events, settings }: ServedQueueParts, { inFlight, refs }: Own) {
@@ -267,13 +270,15 @@ function circuitOf(
     readonly onLost: () => void;
   },
 ) {
-  const { work, settings, commands, serverOf, around, calls, reported, giveUp } = parts;
+  const { work, settings, commands, serverOf, chain, calls, reported, giveUp } = parts;
   const { causes } = parts;
-  const { queue, handlers, onAbandoned } = work;
+  const { queue, handlers, onAbandoned, batch, concurrency } = work;
   const { slots, log } = own;
   const base = baseOf(parts, own);
   const { jobLeaseMs, rhythm } = settings;
-  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
+  // After a crash nobody knows which job of a batch it was: each runs alone then.
+  const suspectCrashes = batch ? 1 : Math.max(1, queue.crashes - 1);
+  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes, jobLeaseMs };
   const full = ({ keys }: PartitionRef) => isFull(commands, keys);
   const nextTrip: NextTrip = {
     complete: (completion) => roundTrips.complete(completion),
@@ -286,13 +291,14 @@ function circuitOf(
     slots,
     holds: trips.holds,
     serverOf,
-    around,
     calls,
     reported,
     causes,
     acknowledger,
   };
-  const executor = new Executor({ ...running, isFull: full, queue, handlers, onAbandoned });
+  const { aroundBatch } = chain;
+  const gathering = batch && new Gathering({ ...base, log, calls, batch, concurrency, around: aroundBatch });
+  const executor = new Executor({ ...running, isFull: full, queue, handlers, onAbandoned, chain, gathering });
   const compensations = onAbandoned !== undefined;
   const starter = new Starter({
     ...base,
@@ -312,5 +318,5 @@ function circuitOf(
     starter,
     gatherMs: rhythm.gatherMs,
   });
-  return { roundTrips, starter };
+  return { roundTrips, starter, gathering };
 }

@@ -131,12 +131,17 @@ const HANG_UP_AFTER_MS = 2000;
  * `createWorker({ redis, queues: [{ queue, handler }] })`. It connects at `start`.
  *
  * @param queue a defined queue, or its name.
- * @param handlers a function for all jobs, or an object of functions by job name.
+ * @param handlers a function for all jobs, an object of functions by job name, or what `inBatches` makes.
  * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
  */
+export function createWorker<Data = Untyped>(
+  queue: Queue<Data>,
+  handlers: QueueHandlers<NoInfer<Data>>,
+  options: WorkerOptions,
+): WatchedWorker;
 export function createWorker<Data = Untyped>(
   queue: string,
   handlers: PlainHandlers<Data>,
@@ -350,7 +355,7 @@ function wire(
     if (!source) return [];
     const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
     const told = { reported: () => extender.reported(), onMissed: () => extender.wake(), channels, causes };
-    return [new ServedQueue({ ...own, ...told, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
+    return [new ServedQueue({ ...own, ...told, beats: heartbeat, serverOf, chain: chains.handle, calls })];
   });
   const declaring = createDeclaring(served, { clock, events });
   const extender = createExtender({
@@ -413,7 +418,7 @@ function identityOf(
     role: 'worker' as const,
     ...{ host: hostname(), pid: process.pid, version, startedMs: settings.clock.wallMs() },
     queues: works.map(({ queue }) => queue.name),
-    slots: Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency])),
+    slots: Object.fromEntries(works.map(({ queue, slots }) => [queue.name, slots])),
     connections: all.reduce((sum, one) => sum + membersOf(one).length, 0),
     holds: true,
     pauses: true,

@@ -11,6 +11,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { type Log, parseLog } from '../../kernel/log.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
 import { type Pace, paceOf } from '../fetch/polling-fetcher.ts';
+import { isBatchHandler } from '../run/batch.ts';
 import { checkHandlers, type QueueHandlers } from '../run/handlers.ts';
 
 /** Jobs that a subscriber did not get. */
@@ -90,6 +91,12 @@ export function readSubscriber(
     parseAddress(options.redis);
     const definition = queueOf<unknown>(queue);
     checkHandlers(definition.name, handlers, definition.jobs);
+    if (isBatchHandler(handlers)) {
+      throw new DuestreamError(
+        'bad-input',
+        `the handler of subscriber ${definition.name} takes batches; allowed: handlers for single jobs, because a job that is sent to everybody is over before its handler begins`,
+      );
+    }
     if (from !== 'now' && from !== 'oldest') {
       throw new DuestreamError('bad-input', `from is ${show(from)}; allowed: now, oldest`);
     }

@@ -12,7 +12,7 @@ import { briefAccount, type StartAccount, tokenMs } from '../../job/account.ts';
 import { encodeProgress, idOf, type JobRecord } from '../../job/codec.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { Emitter } from '../../job/events.ts';
-import type { Job } from '../../job/job.ts';
+import { ABANDONED, type Job } from '../../job/job.ts';
 import {
   type Ending,
   type EndParts,
@@ -42,6 +42,7 @@ import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
 import type { CauseBook } from './cause-book.ts';
 import { effectsOf } from './commit-jobs.ts';
 import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './context.ts';
+import type { Gathering, Member } from './gathering.ts';
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
 import { HOLD_MS_MAX, type Holds } from './holds.ts';
 import { type InFlight, type InFlightEntry, isLeased, type LostSlots, type RunningHandler } from './in-flight.ts';
@@ -73,8 +74,10 @@ interface ExecutorParts extends Services {
   readonly queue: Queue;
   readonly handlers: PlainHandlers<never>;
   readonly onAbandoned: Handler<Abandoned> | undefined;
-  /** A handler inside of all middleware. */
-  readonly around: HandleChain['around'];
+  /** What stands around handlers. */
+  readonly chain: Pick<HandleChain, 'around' | 'aroundMember'>;
+  /** Where its handler takes batches. */
+  readonly gathering: Gathering | undefined;
 }
 
 type RunVerdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
@@ -83,13 +86,18 @@ type RunVerdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 export class Executor {
   readonly services: Services;
   readonly queue: Queue;
+  readonly #chain: ExecutorParts['chain'];
+  readonly #gathering: Gathering | undefined;
   readonly #rules: Rules<Handler<never>>;
   readonly #pressure: PressureWatch;
 
   constructor(parts: ExecutorParts) {
-    const { queue, handlers, onAbandoned, around } = parts;
+    const { queue, handlers, onAbandoned, chain } = parts;
+    const { around } = chain;
     this.services = parts;
     this.queue = queue;
+    this.#chain = chain;
+    this.#gathering = parts.gathering;
     this.#rules = {
       queue,
       handlerOf: (name) => handlerFor({ handlers, onAbandoned, around }, name),
@@ -158,6 +166,16 @@ export class Executor {
     return redact ? { ...this.#rules, redact } : this.#rules;
   }
 
+  /** Where a job waits for others, which one call of the handler takes. A job that takes half-done work back has a handler of its own. */
+  gatheringFor(name: string): Gathering | undefined {
+    return name === ABANDONED ? undefined : this.#gathering;
+  }
+
+  /** Inside of all middleware. */
+  joining(member: Member, gathering: Gathering): Handler<never> {
+    return this.#chain.aroundMember((job, context) => gathering.join(member, { job, context }));
+  }
+
   nowMs({ ref }: InFlightEntry): number {
     return Math.round(this.services.serverOf(ref).nowMs());
   }
@@ -171,7 +189,7 @@ export class Executor {
  * It is entered by `begin`, by the promise of its handler and by its timer. A class, because one is made for each job: methods cost nothing, and closures would cost more than
  * everything else that is done here.
  */
-class Execution implements RunningHandler, Reporter {
+class Execution implements RunningHandler, Reporter, Member {
   readonly #executor: Executor;
   readonly entry: InFlightEntry;
   readonly #life: Life;
@@ -188,6 +206,8 @@ class Execution implements RunningHandler, Reporter {
   #told: ((text: string) => string) | undefined = undefined;
   /** What the attempt has ended in, while its handler goes on after its time: it is told when the handler has ended. */
   #late: Ending | undefined = undefined;
+  /** It waits for others, which one call of the handler takes. */
+  #isGathered = false;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
   /** Where the application traces its starts. It ends when Redis has answered. */
@@ -262,17 +282,14 @@ class Execution implements RunningHandler, Reporter {
 
   /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
   begin(): void {
-    const { inFlight, clock, serverOf, events } = this.#executor.services;
-    const { name: queue } = this.#executor.queue;
+    const { inFlight, clock } = this.#executor.services;
     const { opening, record } = this.verdict;
-    const { ref, delivery } = this.entry;
     const job = this.#jobOf(record);
     this.#startedMs = clock.monotonicMs();
     inFlight.handlerBegan(this.entry, this);
-    const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
-    this.#span = beginStart(job, lateMs);
-    const { id, name, attempt } = job;
-    toldIn(this.#span, events).emit('job.started', { queue, id, name, attempt, lateMs });
+    const gathering = this.#executor.gatheringFor(record.name);
+    const handler = gathering ? this.#executor.joining(this, gathering) : this.verdict.handler;
+    if (!gathering) this.#tellBegun(job);
     const context = this.#contextOf(job);
     let pending: PromiseLike<unknown> | undefined;
     let result: unknown;
@@ -280,9 +297,9 @@ class Execution implements RunningHandler, Reporter {
       result = opening
         ? opening.then((opened) => {
             this.verdict = { ...this.verdict, record: opened };
-            return this.#call(this.#jobOf(opened), context);
+            return this.#call(handler, this.#jobOf(opened), context);
           })
-        : this.#call(job, context);
+        : this.#call(handler, job, context);
       pending = isPromise(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
       this.#handlerThrew(thrown);
@@ -292,14 +309,42 @@ class Execution implements RunningHandler, Reporter {
     else this.#handlerEnded(this.#returned(result));
   }
 
-  #call(job: Job<never>, context: JobContext): unknown {
-    const { handler } = this.verdict;
+  #call(handler: Handler<never>, job: Job<never>, context: JobContext): unknown {
     return this.#span ? this.#span.inside(() => handler(job, context)) : handler(job, context);
   }
 
   #jobOf(record: JobRecord): Job<never> {
     const { dueMs } = this.entry.delivery;
     return startedJob(this.#executor.queue.name, { life: this.#life, record, dueMs });
+  }
+
+  /** The call of the handler begins, or that of its batch. */
+  #tellBegun(job: Job<never>): void {
+    const { serverOf, events } = this.#executor.services;
+    const { name: queue } = this.#executor.queue;
+    const { ref, delivery } = this.entry;
+    const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
+    this.#span = beginStart(job, lateMs);
+    const { id, name, attempt } = job;
+    toldIn(this.#span, events).emit('job.started', { queue, id, name, attempt, lateMs });
+  }
+
+  joined(): AbortReason | undefined {
+    const { reason } = this.#lazyAbort;
+    if (reason !== undefined) return reason;
+    this.#isGathered = true;
+    this.#disarm?.();
+    this.#disarm = undefined;
+    return undefined;
+  }
+
+  called(): number {
+    const { clock } = this.#executor.services;
+    this.#isGathered = false;
+    this.#startedMs = clock.monotonicMs();
+    this.#tellBegun(this.#jobOf(this.verdict.record));
+    this.#armTimer();
+    return clock.wallMs() + this.verdict.timeoutMs;
   }
 
   #contextOf(job: Job<never>): JobContext {
@@ -328,6 +373,11 @@ class Execution implements RunningHandler, Reporter {
       (value: unknown) => this.#handlerEnded(this.#returned(value)),
       (thrown: unknown) => this.#handlerThrew(thrown),
     );
+    // The time of a job in a batch begins with the call of the batch, which may have come already.
+    if (!this.#isGathered && this.#disarm === undefined) this.#armTimer();
+  }
+
+  #armTimer(): void {
     this.#disarm = this.#executor.services.clock.timer(this.verdict.timeoutMs, () => this.#timeIsUp());
   }
 
@@ -369,6 +419,7 @@ class Execution implements RunningHandler, Reporter {
   abort(why: AbortReason): void {
     const { inFlight } = this.#executor.services;
     this.#lazyAbort.abort(why);
+    if (this.#isGathered) this.#executor.gatheringFor(this.verdict.record.name)?.leave(this, why);
     if (why !== 'shutdown') return;
     // After this the worker is gone: a time-out would only keep its process alive, and nothing can wait for a handler.
     this.#disarm?.();

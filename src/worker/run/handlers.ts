@@ -3,101 +3,20 @@
  * map of them, made by `defineHandlers`.
  */
 
-import type { Client } from '../../client/client.ts';
 import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/scheduling.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { JobSchemas } from '../../job/content.ts';
 import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';
-import type { LogFields } from '../../job/log-lines.ts';
 import { type Queue, queueOf, type Untyped } from '../../job/queue.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../../job/types.ts';
 import { asConfig, checkFunction, checkNames, checkObject, hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Log } from '../../kernel/log.ts';
+import { type BatchHandler, isBatchHandler } from './batch.ts';
 import type { CommitJobOptions } from './commit-jobs.ts';
+import type { HandlerCalls, HandlerContext, HandlerLog } from './handler-context.ts';
 
-export type { CommitJobOptions };
-
-/** What a handler can do to other jobs. */
-export type HandlerCalls = Pick<Client, 'schedule' | 'reschedule' | 'cancel'>;
-
-/** What a handler gets beside its job. */
-export interface HandlerContext extends HandlerCalls {
-  /** Aborts when the job's time is up, a cancel was requested, the lease was lost, or the worker shuts down. */
-  readonly signal: AbortSignal;
-  /**
-   * The fencing number of this start, as a decimal text. It only grows: across retries, replays and reuse of the id. A
-   * store that keeps the newest token it saw can refuse the effects of an older start.
-   */
-  readonly token: string;
-  /** How often handlers of this job were started, this start included. */
-  readonly attempt: number;
-  /** `{queue:partition}`: a key with these braces lives on the job's slot and can take part in `commit`. */
-  readonly tag: string;
-  /**
-   * Asks for a Redis command to be carried out in the same step in which the job is completed: either both happen or
-   * none. It is sent when the handler has returned; if Redis refuses it, the start counts as failed.
-   *
-   * @throws DuestreamError `bad-input` for a key elsewhere, or in a queue that delivers at most once.
-   * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
-   */
-  readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
-  /**
-   * Schedules one more job of the same queue in the step in which this one is completed: either both happen or none. It goes
-   * into the partition of this job, so its id is made here; without `delay` and `at` it is due when this one ends.
-   *
-   * @throws DuestreamError `bad-input` for an `id`, for data that the queue refuses, for a bare job, or in a queue that
-   * delivers at most once; after the handler has ended
-   * @example const { id } = await context.commitJob({ step: 2 }, { delay: '3d' });
-   */
-  readonly commitJob: (
-    data: unknown,
-    options?: CommitJobOptions,
-  ) => Promise<{ readonly id: string; readonly dueMs: number }>;
-  /**
-   * Says how far the handler is, for people who look at the job while it runs: `client.get`, `duestream show`, the HTTP API,
-   * and the page of the job. It never waits: Redis is told at once, and then about once a second; the newest call counts. It does
-   * nothing after the handler has ended or lost its lease, nor in a queue that delivers at most once or is broadcast.
-   *
-   * @param fraction from 0 to 1
-   * @param text at most 200 bytes without control characters
-   * @throws DuestreamError `bad-input`
-   * @example context.progress(0.4, 'row 400');
-   */
-  readonly progress: (fraction: number, text?: string) => void;
-  /**
-   * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
-   * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.
-   *
-   * @example await context.schedule(reminders, { invoice }, { id: `remind:${job.id}`, delay: '3d' });
-   */
-  readonly schedule: HandlerCalls['schedule'];
-  /** As a producer does. @example await context.reschedule(reminders, `remind:${job.id}`, { delay: '1d' }); */
-  readonly reschedule: HandlerCalls['reschedule'];
-  /** As a producer does. @example await context.cancel(reminders, `remind:${job.id}`); */
-  readonly cancel: HandlerCalls['cancel'];
-  /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
-  readonly deadlineMs: number;
-  /**
-   * Called, it keeps a line with the job, for people who look at it: `client.get`, `duestream show`, the HTTP API and the page of the
-   * job, for as long as the job, its end or its dead letter is kept. The newest 100 lines and 8 KiB of a job stay. It never waits:
-   * lines go with the next call that the worker makes for the job. What its queue redacts is not in them. It does nothing after the
-   * handler has ended or lost its lease, nor in a queue that delivers at most once or is broadcast.
-   *
-   * Its methods write to the log of the worker, with the queue, the job's id and the attempt already filled in.
-   *
-   * @throws DuestreamError `bad-input` for what is no text, or fields that are no object
-   * @example context.log('paid', { invoice: 42 });
-   * @example context.log.info({ invoice: 42 }, 'paid');
-   */
-  readonly log: HandlerLog;
-}
-
-/** What `context.log` is: a function that keeps a line with the job, and the log of the worker. */
-export interface HandlerLog extends Log {
-  (text: string, fields?: LogFields): void;
-}
+export type { CommitJobOptions, HandlerCalls, HandlerContext, HandlerLog };
 
 /**
  * Returns or resolves: the job is done. Throws: it is tried again after the queue's backoff, unless it throws `Defer`
@@ -116,12 +35,13 @@ export interface Middleware extends ClientMiddleware {
   readonly handle?: HandleMiddleware | undefined;
 }
 
-/** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
-export type PlainHandlers<Data> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+/** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name; or one for batches of jobs. */
+export type PlainHandlers<Data> = Handler<Data> | { readonly [jobName: string]: Handler<Data> } | BatchHandler<Data>;
 
-/** One handler per name of a queue with `jobs`, or one for all, in which the name tells the data apart. */
+/** One handler per name of a queue with `jobs`, or one for all, in which the name tells the data apart; or one for batches. */
 export type NamedHandlers<Jobs> =
   | ((job: AnyJobOf<Jobs>, context: HandlerContext) => unknown)
+  | BatchHandler<NamedData<Jobs>>
   | { readonly [Name in keyof Jobs]: Handler<OutputIn<Jobs, Name>> };
 
 /** What handles the jobs of a queue: `PlainHandlers`, or `NamedHandlers` where it was defined with `jobs`. */
@@ -237,6 +157,8 @@ function listOf<Item>(given: readonly Item[] | undefined, what: string): readonl
 
 /** @throws DuestreamError `bad-input` */
 export function checkHandlers(queue: string, handlers: QueueHandlers<never>, jobs?: JobSchemas): void {
+  // It was checked when it was made.
+  if (isBatchHandler(handlers)) return;
   if (typeof handlers === 'function') {
     checkFunction(handlers, `the handler of queue ${queue}`);
     return;
@@ -268,6 +190,7 @@ const strayHandler = (queue: string, name: string, names: readonly string[]): Du
 /** The handler for a job name. A single function takes every name. */
 function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<never> | undefined {
   if (typeof handlers === 'function') return handlers;
+  if (isBatchHandler(handlers)) return ofBatch;
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
@@ -289,4 +212,9 @@ export function handlerFor(
 ): Handler<never> | undefined {
   const handler = name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
   return handler && around(handler);
+}
+
+/** Stands for the handler of a batch, which is called for many jobs at once: `gathering.ts` gathers them. */
+function ofBatch(): never {
+  throw new Error('bug: the handler of a batch was called for one job');
 }

@@ -135,7 +135,7 @@ interface InFlightListeners {
 }
 
 export class InFlight {
-  /** How many handlers of the queue run at once. */
+  /** How many jobs of the queue are run at once. */
   readonly concurrency: number;
   /** Entry by id, in the place of its partition. */
   readonly #entries: Map<string, Own>[] = [];
@@ -145,6 +145,7 @@ export class InFlight {
   #isOpen = true;
   #isPaused = false;
   #reserved = 0;
+  #aside = 0;
   #spare = 0;
   #hadSpare = false;
   readonly #on: InFlightListeners;
@@ -187,7 +188,8 @@ export class InFlight {
    * paused one asks for these: nobody else would start them.
    */
   vacant(): number {
-    return Math.max(0, this.concurrency + this.#spare - this.busy() - this.#count.suspected - this.#reserved);
+    const taken = this.busy() + this.#count.suspected + this.#reserved + this.#aside;
+    return Math.max(0, this.concurrency + this.#spare - taken);
   }
 
   /** A job is held: one more may be read, because a job that is due gets its slot. */
@@ -211,6 +213,12 @@ export class InFlight {
   /** Reserves slots for entries that a call may bring, or with a negative count gives them back. */
   reserve(count: number): void {
     this.#reserved += count;
+    if (count < 0) this.#notify();
+  }
+
+  /** Sets slots aside that a batch leaves empty while it runs, or with a negative count gives them back. */
+  setAside(count: number): void {
+    this.#aside += count;
     if (count < 0) this.#notify();
   }
 

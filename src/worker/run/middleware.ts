@@ -1,6 +1,7 @@
 /** What stands around handlers. Without a middleware, a handler is called as it is; no function is made for its jobs. */
 import { checkMiddleware } from '../../client/jobs/scheduling.ts';
 import type { Job } from '../../job/job.ts';
+import type { BatchCall } from './gathering.ts';
 import type { HandleMiddleware, Handler, HandlerContext, Middleware } from './handlers.ts';
 
 export interface HandleChain {
@@ -8,6 +9,10 @@ export interface HandleChain {
   readonly use: (middleware: Middleware) => void;
   /** The handler inside of all of them; itself where there is none. */
   readonly around: (handler: Handler<never>) => Handler<never>;
+  /** The same for a job that joins a batch, whose handler is called for many. */
+  readonly aroundMember: (join: Handler<never>) => Handler<never>;
+  /** The handler of a batch. Middleware stands around its jobs. */
+  readonly aroundBatch: (call: BatchCall) => BatchCall;
 }
 
 export function createHandleChain(): HandleChain {
@@ -26,6 +31,9 @@ export function createHandleChain(): HandleChain {
       made.set(handler, known);
       return known;
     },
+    // Each job has a function of its own: nothing is kept of it.
+    aroundMember: (join) => (all.length === 0 ? join : inside([...all], join)),
+    aroundBatch: (call) => call,
   };
 }
 

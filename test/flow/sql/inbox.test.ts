@@ -8,6 +8,7 @@ import type { Job } from '../../../src/job/job.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createInbox, inboxTable } from '../../../src/sql/index.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
+import { inBatches } from '../../../src/worker/run/batch.ts';
 import { databases, type TestDatabase } from '../../support/databases.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -125,6 +126,52 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
     expect(await inbox.once(db.run, job('new'))).toBe(false);
     await expect(inbox.sweep(db.run, { olderThan: '1s' })).rejects.toMatchObject({ code: 'bad-input' });
     await expect(inbox.sweep(db.run, {} as never)).rejects.toMatchObject({ code: 'bad-input' });
+  });
+
+  test('of the jobs of a batch those are first that were never there, in one transaction', async () => {
+    const job = (id: string) => ({ queue: 'charges', id, mark: 'x 1', cents: 5 });
+    const [a, b, c] = [job('c'), job('a'), job('b')];
+    const work = db.transaction(async (run) => {
+      expect(await inbox.onceEach(run, [a, b])).toEqual([a, b]);
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    await db.transaction(async (run) => {
+      expect(await inbox.onceEach(run, [a, b])).toEqual([a, b]);
+      expect(await inbox.onceEach(run, [a, c, b])).toEqual([c]);
+      expect(await inbox.onceEach(run, [a, b, c])).toEqual([]);
+      expect(await inbox.onceEach(run, [])).toEqual([]);
+    });
+    expect(await inbox.once(db.run, c)).toBe(false);
+    const many = Array.from({ length: 1000 }, (_, nth) => job(`many${nth}`));
+    expect(await inbox.onceEach(db.run, many)).toEqual(many);
+    expect(() => inbox.onceEach(db.run, [...many, a])).toThrow('1001 jobs; allowed: a list of at most 1000 jobs');
+    expect(() => inbox.onceEach(db.run, [{ ...a, mark: '' }])).toThrow(/the job that a handler was given/);
+  });
+
+  test('a batch has its effects once, whatever becomes of its starts', async () => {
+    const sizes: number[] = [];
+    const handler = inBatches<{ cents: number }>({ size: 3, wait: '1s' }, async (batch) => {
+      await db.transaction(async (run) => {
+        const first = await inbox.onceEach(run, batch.jobs);
+        sizes.push(first.length);
+        for (const { id } of first) await run(`INSERT INTO effects (id) VALUES ('${id}')`, []);
+      });
+      if (sizes.length === 1) throw new Error('after the COMMIT');
+    });
+    const worker = createWorker(charges, handler, { redis: server.url, concurrency: 1 });
+    await worker.start();
+    onTestFinished(() => worker.stop());
+    const ids = ['batch-1', 'batch-2', 'batch-3'];
+    await client.scheduleMany(
+      charges,
+      ids.map((id) => ({ id, data: { cents: 5 } })),
+    );
+    const states = async () => Promise.all(ids.map(async (id) => (await client.get(charges, id))?.state));
+    await vi.waitFor(async () => expect(await states()).toEqual(['done', 'done', 'done']), patience);
+    expect(sizes[0]).toBe(3);
+    expect(sizes.slice(1).every((count) => count === 0)).toBe(true);
+    expect(await effects()).toBe(3);
   });
 
   test('what is not the job of a handler is refused', () => {
