@@ -105,7 +105,7 @@ export async function run({ binary, number, refuse }) {
       const seconds = median(all);
       return { how, jobs, seconds: rounded(seconds), perSecond: Math.round(jobs / seconds) };
     });
-    const what = `${jobs.toLocaleString('en')} jobs that are due, in batches of ${SIZE} and two at once, beside ${SINGLE.concurrency} single handlers at once; medians of ${rounds} rounds in turns. The server of PostgreSQL runs without fsync, so a commit is cheap: with it batches save more`;
+    const what = `${jobs.toLocaleString('en')} jobs that are due, in batches of ${SIZE} and two at once, beside ${SINGLE.concurrency} single handlers at once; medians of ${rounds} rounds in turns. The server of PostgreSQL runs without fsync, so a commit is cheap`;
     return [{ name: 'batch', what, rows }];
   } finally {
     await pool.end();
