@@ -250,7 +250,7 @@ describe('the page', { timeout: HOOK_MS }, () => {
     await page.getByLabel('Reason').fill(MARKUP);
     await inDialog('Pause').click();
     await told('Paused.');
-    await page.locator('.facts dd', { hasText: `paused ${MARKUP}` }).waitFor();
+    await page.locator('.facts dd', { hasText: `paused: ${MARKUP}` }).waitFor();
     await button('Resume …').click();
     await inDialog('Resume').click();
     await told('It fires again.');

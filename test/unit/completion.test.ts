@@ -25,7 +25,7 @@ describe('a verb', () => {
     ['queues re', ['resume']],
     ['dead re', ['replay']],
     ['--json queues p', ['pause']],
-    ['--redis queues wor', ['worker']],
+    ['--redis queues wor', ['worker', 'workers']],
   ])('%s', async (line, words) => {
     expect(await at(line)).toEqual(words);
     expect(asked).toBe(0);

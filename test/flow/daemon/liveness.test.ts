@@ -58,7 +58,7 @@ test('a worker whose heartbeat hangs is not live after 20 s, also when all its s
   await eventually(() => worker.running()).toBe(1);
   clock.advance(21_500);
   await eventually(() => worker.isLive()).toBe(true);
-  frozen.add('pexpire');
+  frozen.add('getex');
   await pastBeats();
   clock.advance(21_500);
   await pastBeats();

@@ -80,7 +80,8 @@ describe('what it finds', () => {
 
   test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
     await crowd();
-    const { fires, fired, stale, past, ended, minutes, cast, line, lanes, holds, groups, closed, why, meta } = p.keys;
+    const { fires, fired, stale, past, ended, minutes, cast, line, lanes, holds, groups, closed, why, logs, meta } =
+      p.keys;
     await p.redis.hset(groups, 'acme', '0 0');
     await p.redis.hset(meta, 'closed', '1');
     await p.redis.zadd(closed, LATER, 'invoice:7');
@@ -90,6 +91,7 @@ describe('what it finds', () => {
     await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
     await p.redis.zadd(stale, T0, 'j:a');
     await p.redis.hset(past, 'j:over', '{}');
+    await p.redis.hset(logs, 'j:a', '{}');
     await p.redis.zadd(ended, T0, 'j:over');
     await p.redis.hset(minutes, '0', '-');
     await p.redis.xadd(cast, '*', 'count', '1');
