@@ -146,6 +146,17 @@ export type {
   UnreadableSchedule,
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
+export {
+  type SignedHeaders,
+  signWebhook,
+  type VerifiedWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookBody,
+  type WebhookHeaders,
+  type WebhookMessage,
+  type WebhookSecrets,
+} from './dispatch/signature.ts';
 export type { AccountPart, Cause, OtherTurns, StartAccount } from './job/account.ts';
 export {
   type Backoff,
@@ -170,6 +181,8 @@ export {
   type DeferOptions,
   type Deferred,
   type JobProgress,
+  Retry,
+  type RetryOptions,
   Unrecoverable,
 } from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';

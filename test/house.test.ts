@@ -27,6 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'telemetry'],
   // The calls of a client as rows of a database, and the relay that makes them.
   sql: ['kernel', 'job', 'client', 'telemetry'],
+  // Calls of URLs: how they are signed.
+  dispatch: ['kernel'],
   metrics: ['kernel', 'job', 'redis', 'telemetry'],
   // What people look at, by whichever window. config: for the type of what is remembered.
   inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],
@@ -65,7 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   nestjs: ['kernel', 'job', 'redis', 'client', 'worker', 'daemon'],
   'main.ts': ['kernel', 'cli'],
   // redis: for the type of a connection's settings only.
-  'index.ts': ['kernel', 'time', 'job', 'schedule', 'client', 'worker', 'config', 'daemon', 'redis'],
+  'index.ts': ['kernel', 'time', 'job', 'schedule', 'client', 'worker', 'dispatch', 'config', 'daemon', 'redis'],
 };
 
 /** The commands that start daemons, workers and servers may import them. */

@@ -16,7 +16,7 @@ import type { JobRecord } from './codec.ts';
 import { compensationOf, type Departed, readRecord } from './compensation.ts';
 import { BadData, type Content, hasContent, open } from './content.ts';
 import { DEFAULT_NAME } from './job.ts';
-import { type AbortReason, type Attempted, type Closing, Defer, type Nack, type Outcome } from './outcome.ts';
+import { type AbortReason, type Attempted, type Closing, Defer, type Nack, type Outcome, Retry } from './outcome.ts';
 import type { Queue } from './queue.ts';
 import { type Redaction, redactor } from './redaction.ts';
 import { whyOf, wishOf } from './thrown.ts';
@@ -205,11 +205,13 @@ function outcomeOf<Handler>(
   }
   const error = { atMs: nowMs, attempt: life.started.attempts, kind, ...whyOf(thrown, told) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
-  if (wish) return { kind: 'dead', reason: oneLine(told(messageOf(wish)), 200), error };
+  const isRetry = wish instanceof Retry;
+  if (wish && !isRetry) return { kind: 'dead', reason: oneLine(told(messageOf(wish)), 200), error };
   const failures = life.started.failures + 1;
   const { attempts = rules.queue.attempts, backoff = rules.queue.backoff } = record;
   if (failures >= attempts) return { kind: 'dead', reason: 'attempts-exhausted', error };
-  return { kind: 'retry', delayMs: delayOf(backoff, failures, random()), error };
+  const pauseMs = delayOf(backoff, failures, random());
+  return { kind: 'retry', delayMs: isRetry ? Math.max(pauseMs, askedOf(wish)) : pauseMs, error };
 }
 
 /** Of a job that is over already: what went wrong, for those who listen. */
@@ -245,6 +247,16 @@ const FULL_DELAY_MS = 10_000;
 /** A backoff function of the user that throws or returns nonsense must not lose the job: ten seconds count then. */
 const delayOf = (backoff: BackoffPolicy, failures: number, random: number): number =>
   bounded(() => backoffMs(backoff, failures, random));
+
+/** Nothing where the field throws when it is read, or holds no time: the backoff says it then. */
+function askedOf(wish: Retry): number {
+  try {
+    const { afterMs } = wish;
+    return afterMs >= 0 ? Math.min(DELAY_MAX_MS, afterMs) : 0;
+  } catch {
+    return 0;
+  }
+}
 
 /** Anything can stand in the field of a `Defer`, too, also a getter that throws. */
 function bounded(asked: () => number): number {

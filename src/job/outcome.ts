@@ -1,5 +1,5 @@
 /**
- * What a handler can say about its job. Returning means done; throwing means retry after the queue's backoff; the two
+ * What a handler can say about its job. Returning means done; throwing means retry after the queue's backoff; the three
  * errors here say something else. They are data for the acknowledgement, not failures of duestream.
  */
 
@@ -66,6 +66,45 @@ export class Defer extends Error {
     this.delayMs = durationMs(delay, 'Defer delay');
     this.jitter = jitterOf(jitter, 'none');
     this.close = close;
+  }
+}
+
+/** Of a failure that says how long the next attempt has to wait. */
+export interface RetryOptions {
+  /** What went wrong, for people who look at the job: kept in its history, within 800 characters. */
+  readonly reason?: string | undefined;
+  /** Told behind the reason, as the causes of all errors are. */
+  readonly cause?: unknown;
+}
+
+const RETRY_OPTIONS: readonly string[] = Object.keys({ reason: 0, cause: 0 } satisfies Record<
+  keyof RetryOptions,
+  number
+>);
+
+/**
+ * Throw it when an attempt failed and the other side said when to come back, as with `Retry-After`. It is a failure as any other,
+ * and uses an attempt; the next one waits that long, or for the backoff of the queue where that is longer. A `Defer` uses no
+ * attempt, and so may go on for ever.
+ *
+ * @param after how long to wait at least: milliseconds, `"30s"`, or an ISO 8601 duration
+ * @param options the reason as a text, or an object of options
+ * @throws DuestreamError `bad-input`
+ * @example if (answer.status === 503) throw new Retry('2m', 'the provider is being mended');
+ */
+export class Retry extends Error {
+  static {
+    knownByMark(Retry, 'Retry');
+  }
+
+  override readonly name = 'Retry';
+  readonly afterMs: number;
+
+  constructor(after: DurationInput, options: string | RetryOptions = {}) {
+    if (typeof options !== 'string') checkNames(options, RETRY_OPTIONS, 'Retry', 'bad-input');
+    const { reason, cause } = typeof options === 'string' ? { reason: options } : options;
+    super(reason ?? 'failed', cause === undefined ? {} : { cause });
+    this.afterMs = durationMs(after, 'Retry after');
   }
 }
 

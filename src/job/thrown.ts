@@ -2,7 +2,7 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { messageOf, oneLine } from '../kernel/errors.ts';
 import { reasonOf, type Told } from '../kernel/reason.ts';
-import { type Attempted, Defer, Unrecoverable } from './outcome.ts';
+import { type Attempted, Defer, Retry, Unrecoverable } from './outcome.ts';
 
 /** Longest stack that is kept. */
 export const STACK_CHARS = 2000;
@@ -87,9 +87,9 @@ function wholeLines(lines: readonly string[]): string {
 }
 
 /** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */
-export function wishOf(thrown: unknown): Defer | Unrecoverable | undefined {
+export function wishOf(thrown: unknown): Defer | Retry | Unrecoverable | undefined {
   try {
-    return thrown instanceof Defer || thrown instanceof Unrecoverable ? thrown : undefined;
+    return thrown instanceof Defer || thrown instanceof Retry || thrown instanceof Unrecoverable ? thrown : undefined;
   } catch {
     return undefined;
   }

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/events.ts';
-import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { Defer, Retry, Unrecoverable } from '../../src/job/outcome.ts';
 import { stackOf } from '../../src/job/thrown.ts';
 import {
   DuestreamError,
@@ -296,6 +296,16 @@ describe('what a handler may throw', () => {
     );
     expect(() => Reflect.construct(Defer, [10, { reasons: 'x' }])).toThrow(
       /^reasons is not an option of Defer; did you mean reason/,
+    );
+  });
+
+  test('a retry carries its time and is strict about it', () => {
+    expect(new Retry('5s')).toMatchObject({ afterMs: 5000, message: 'failed', name: 'Retry' });
+    expect(new Retry(10, '503').message).toBe('503');
+    expect(new Retry(10, { reason: '503', cause: 'mended' })).toMatchObject({ message: '503', cause: 'mended' });
+    expect(() => new Retry('soon')).toThrow(/^Retry after is "soon"/);
+    expect(() => Reflect.construct(Retry, [10, { jitter: 'full' }])).toThrow(
+      'jitter is not an option of Retry; allowed: reason, cause',
     );
   });
 

@@ -4,7 +4,7 @@ import { type Backoff, type BackoffPolicy, fixed, ladder } from '../../src/job/b
 import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 import type { JobOverrides } from '../../src/job/fields.ts';
 import { judgeEnd, judgeStart, judgeThrown, type Life, type Rules, timedOut } from '../../src/job/judge.ts';
-import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { type AbortReason, type Attempted, Defer, Retry, Unrecoverable } from '../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../src/job/queue.ts';
 
 const handler = () => undefined;
@@ -190,7 +190,7 @@ describe('a failure', () => {
 
 describe('a job that was taken from its handler', () => {
   it.each(['shutdown', 'lease lost'] as const)('by %s goes back at once, whatever was thrown', (aborted) => {
-    for (const thrown of [new Error('x'), new Unrecoverable('y'), new Defer('1h'), undefined]) {
+    for (const thrown of [new Error('x'), new Unrecoverable('y'), new Retry('1h'), new Defer('1h'), undefined]) {
       expect(judge(thrown, { aborted, failures: 2 })).toEqual({ kind: 'defer', delayMs: 0 });
     }
   });
@@ -221,6 +221,43 @@ describe('a wish of the handler', () => {
 
   it('to be put aside costs nothing even with the last attempt', () => {
     expect(judge(new Defer('5s'), { failures: 2 }).kind).toBe('defer');
+  });
+
+  it('to be tried again later is a failure that waits so long, or for the backoff where that is longer', () => {
+    const error = { atMs: 77, attempt: 1, kind: 'failure', message: '503', stack: expect.any(String) };
+    expect(judge(new Retry('30s', '503'))).toEqual({ kind: 'retry', delayMs: 30_000, error });
+    expect(judge(new Retry('30s', '503'), { backoff: fixed('1m') })).toEqual({ kind: 'retry', delayMs: 60_000, error });
+    expect(judge(new Retry(0, { reason: '503' }))).toEqual({ kind: 'retry', delayMs: 1000, error });
+    expect(judge(new Retry('30s', { reason: '503', cause: 'mended' }))).toMatchObject({
+      error: { message: '503; cause: mended' },
+    });
+  });
+
+  it('to be tried again later uses an attempt, and makes a dead letter of the last one', () => {
+    expect(judge(new Retry('30s', '503'), { failures: 1 })).toMatchObject({ kind: 'retry', delayMs: 30_000 });
+    expect(judge(new Retry('30s', '503'), { failures: 2 })).toMatchObject({
+      kind: 'dead',
+      reason: 'attempts-exhausted',
+      error: { message: '503' },
+    });
+  });
+
+  it.each([
+    ['throws', { get: () => Number(JSON.parse('{')) }],
+    ['is no number', { value: Number.NaN }],
+    ['is negative', { value: -5 }],
+  ])('to be tried again after a time that %s waits for the backoff', (_how, field) => {
+    expect(judge(Object.defineProperty(new Retry(5, 'x'), 'afterMs', field))).toMatchObject({
+      kind: 'retry',
+      delayMs: 1000,
+    });
+  });
+
+  it('to be tried again in a thousand years waits for ten', () => {
+    const afterMs = { value: Number.POSITIVE_INFINITY };
+    expect(judge(Object.defineProperty(new Retry(5, 'x'), 'afterMs', afterMs))).toMatchObject({
+      delayMs: 10 * 365 * 86_400_000,
+    });
   });
 
   it('to end for good is its reason, on one line', () => {

@@ -1,7 +1,7 @@
 /** A start or an end that `judge.ts` throws at has an outcome all the same. */
 import { expect, test } from 'vitest';
 import { endVerdict, type Life, type Rules, startVerdict } from '../../src/job/judge.ts';
-import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { Defer, Retry, Unrecoverable } from '../../src/job/outcome.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { DuestreamError, Indeterminate } from '../../src/kernel/errors.ts';
 
@@ -71,6 +71,7 @@ test('what another copy of the package made is known by its mark, and nothing el
     Object.defineProperty(new Error('x'), Symbol.for(`duestream.${name}`), { value: true });
   expect(marked('Unrecoverable') instanceof Unrecoverable).toBe(true);
   expect(marked('Defer') instanceof Defer).toBe(true);
+  expect(marked('Retry') instanceof Retry).toBe(true);
   expect(marked('DuestreamError') instanceof DuestreamError).toBe(true);
   expect(marked('DuestreamError') instanceof Indeterminate).toBe(false);
   expect(new Indeterminate('x') instanceof DuestreamError).toBe(true);

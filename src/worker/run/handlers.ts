@@ -19,8 +19,8 @@ import type { HandlerCalls, HandlerContext, HandlerLog } from './handler-context
 export type { CommitJobOptions, HandlerCalls, HandlerContext, HandlerLog };
 
 /**
- * Returns or resolves: the job is done. Throws: it is tried again after the queue's backoff, unless it throws `Defer`
- * or `Unrecoverable`.
+ * Returns or resolves: the job is done. Throws: it is tried again after the queue's backoff, unless it throws `Defer`,
+ * `Retry` or `Unrecoverable`.
  */
 export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) => unknown;
 

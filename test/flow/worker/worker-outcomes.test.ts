@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { fixed } from '../../../src/job/backoff.ts';
 import { decodeHistory, decodeTombstone } from '../../../src/job/codec.ts';
-import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
+import { Defer, Retry, Unrecoverable } from '../../../src/job/outcome.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
@@ -117,6 +117,20 @@ it('a retry is not promoted before its backoff is over', async () => {
   const [first, second] = starts;
   expect((second?.dueMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(200);
   expect(second?.atMs).toBeGreaterThanOrEqual(second?.dueMs ?? 0);
+});
+
+it('a job whose handler says when to come back waits so long, and its failure is counted', async () => {
+  const starts: { readonly dueMs: number; readonly atMs: number; readonly failures: number }[] = [];
+  const worker = await line.worker(({ dueMs, attempt, failures }) => {
+    starts.push({ dueMs, atMs: Date.now(), failures });
+    if (attempt === 1) throw new Retry(200, 'answer 503');
+  }, AT_ONCE);
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  const [first, second] = starts;
+  expect((second?.dueMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(200);
+  expect(second?.failures).toBe(1);
+  expect(worker.heard.of('job.retried')).toMatchObject([{ error: { kind: 'failure', message: 'answer 503' } }]);
 });
 
 it('a deferred job uses up no attempt, and comes back jittered by at most a quarter', async () => {
