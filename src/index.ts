@@ -111,7 +111,15 @@ export type {
   EraseFilter,
   EraseOptions,
 } from './client/erase/erasure.ts';
-export type { Group, GroupListOptions, GroupPage, GroupReport, Groups, Holder } from './client/groups/groups.ts';
+export type {
+  Group,
+  GroupListOptions,
+  GroupPage,
+  GroupReport,
+  Groups,
+  Holder,
+  Keeper,
+} from './client/groups/groups.ts';
 export type { JobWait, WaitObstacle } from './client/query/waits.ts';
 export type {
   QueueChange,

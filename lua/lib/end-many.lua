@@ -55,7 +55,7 @@ local function writeEnds(keys, call, all)
     -- @no-priority
     call.gate.isPlain = redis.call('ZCARD', keys.tags) == 0
   end
-  leaveReady(keys, call.gate, gone, all.left)
+  leaveReady(keys, call.gate, gone, all.left, true)
   if all.told[1] then
     --@lazy
     for _, job in ipairs(all.told) do

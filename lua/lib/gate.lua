@@ -4,7 +4,9 @@
 --         without such a limit, arrival us, clocks by priority, now, micros}; isShut: nothing is
 --         let through, while the limits are being set and until closed; groupInterval and
 --         groupBurst, the rate of each group; lengths, of the names and beginnings that have limits
---         of their own, - = there are none; hasOwn: own has to be asked for each group.
+--         of their own, - = there are none; hasOwn: own has to be asked for each group; isStrict:
+--         who was let through has its group until it is over, holdsDead: or as long as it is a dead
+--         letter; lettersIn(share): s = strict, sh = and dead letters hold groups, or nothing;
 --         turnsIn(gate): so many the rate allows now; nextLookMs(gate): when it allows one
 --         more than now; use(meta, gate, count): so many are used; gateText(gate): what it keeps;
 --         refund(meta, gate, count): so many were used for nothing; aheadBy(gate, ahead, before):
@@ -18,6 +20,10 @@
 --         one, at its part of it. The arrival is such a place, and a turn may be used up to a burst
 --         and half of the time from one place to the next, of any partition, before it. So no two
 --         partitions start at once after a while without starts.
+local function lettersIn(share)
+  return (share .. ' '):match(' (sh?) ')
+end
+
 local function gateOf(share, used, now, micros)
   -- The share is written by `gateShare` of src/job/gate.ts, and `readShare` beside it reads it too.
   if not share then return nil end
@@ -32,6 +38,8 @@ local function gateOf(share, used, now, micros)
   gate.micros = micros or now * 1000
   gate.queueClosed, gate.groupsClosed = tonumber(queueClosed or 0), tonumber(groupsClosed or 0)
   gate.isShut = not interval or gate.queueClosed > now
+  local letters = lettersIn(share)
+  gate.isStrict, gate.holdsDead = letters, letters == 'sh'
   local pace, most, lengths = (more or ''):match('^ ([%d.]+) (%d+) ([%d,-]+) ')
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own

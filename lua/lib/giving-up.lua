@@ -1,16 +1,21 @@
 -- giving-up: entries leave ready otherwise than by a completion, and whoever waits for the room
 -- they leave is let through.
--- GIVES   giveUp(keys, state, now, micros, entries, members, isUnused): state is gates, gate and
---         paused of K:meta; isUnused: no handler has run, so the turns of the rate are given back
--- NEEDS   gate, own, leaving, letting-through
+-- GIVES   giveUp(keys, state, now, micros, entries, members, isUnused, isOver): state is gates,
+--         gate and paused of K:meta; isUnused: no handler has run, so the turns of the rate are
+--         given back; isOver: as leaveReady has it
+-- NEEDS   gate, own, pausing, leaving, letting-through
 -- RULE    The bell rings in the same call, so that nobody has to notice the room.
-local function giveUp(keys, state, now, micros, entries, members, isUnused)
+local function giveUp(keys, state, now, micros, entries, members, isUnused, isOver)
   local gate
   if state[1] then
     --@lazy
     gate = gateOf(state[1], state[2], now, micros)
   end
-  leaveReady(keys, gate, entries, members)
+  if state[3] then
+    --@lazy
+    state[3] = pauseIn(state[3], state[1])
+  end
+  leaveReady(keys, gate, entries, members, isOver)
   if gate then
     --@lazy
     refundAll(keys, gate, isUnused and members or {})

@@ -1,17 +1,15 @@
 -- lanes: of each group and priority one, for those who are in line: their turns, and what a group
 -- holds of its limit. The first byte of a lane is its priority, 0 = high, 1 = normal, 2 = low.
--- GIVES   BAND, TIMED; freeIn(keys, gate, group): how many entries more its group may have in
---         ready, and its own limits if it has some; isGroupFull(keys, gate, group): none;
---         lanesOf(line, group, isPlain): its lanes with somebody in line; isPlain: nobody there has
---         a priority
+-- GIVES   freeIn(keys, gate, group): how many entries more its group may have in ready, and its own
+--         limits if it has some; isGroupFull(keys, gate, group): none; lanesOf(line, group,
+--         isPlain): its lanes with somebody in line; isPlain: nobody there has a priority
 -- NEEDS   own
 -- RULE    A lane is open while somebody may be in it and its group is not full. One that is open
 --         for nothing costs a visit, one that is shut for nothing would stay so: who makes room
 --         opens lanes before it does. From TIMED on are those that wait for a time, a turn of the
---         rate of their group or the end of its closing: TIMED and ms.
-local BAND = 1125899906842624
-local TIMED = 3377699720527872
-
+--         rate of their group, the end of its closing or the due time of who has it: TIMED and ms.
+--         Whether a group is full its holds say, and not who has it: a lane that is shut for that
+--         would be opened by nobody.
 local function freeIn(keys, gate, group)
   if group == '' then return math.huge end
   local own = gate.hasOwn and ownOf(keys, gate, group)

@@ -4,12 +4,12 @@
 --         nothing that nobody has read, one job is let through, which wakes a worker; gate.first is
 --         the first entry that this call has added
 -- NEEDS   group, gate, own, opening, turns, heads, shutting
--- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, their holds, then
---         scheduled, the line and the lanes. An entry whose member is still in scheduled was cut
---         off, and start drops it. A call visits 200 lanes and reads 1,000 places. Whoever takes a
---         job rings the bell for the next worker.
+-- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, who has a group
+--         in strict order, their holds, then scheduled, the line and the lanes. An entry whose
+--         member is still in scheduled was cut off, and start drops it. A call visits 200 lanes and
+--         reads 1,000 places. Whoever takes a job rings the bell for the next worker.
 local function addThrough(keys, gate, call, heads, turns)
-  local holds, members, gone = {}, {}, call.gone
+  local holds, members, gone, kept = {}, {}, call.gone, {}
   for _, lane in ipairs(turns) do
     local head = heads[lane]
     head.next = (head.next or 0) + 1
@@ -20,9 +20,13 @@ local function addThrough(keys, gate, call, heads, turns)
       gate.first = gate.first or entry
       if head.group ~= '' then
         holds[#holds + 1], holds[#holds + 2] = 0, head.group .. '\0' .. entry
+        kept[#kept + 1], kept[#kept + 2] = head.group, member
       end
       members[#members + 1], gone[#gone + 1] = member, call.places[job]
     end
+  end
+  if gate.isStrict and #kept > 0 then
+    redis.call('HSET', keys.order, unpack(kept))
   end
   if #holds > 0 then
     -- @hold-through

@@ -1,5 +1,6 @@
 -- line: the jobs of a gated queue that are due and were not let through yet.
--- GIVES   WAITS, WAITS_END: their scores in scheduled are between, and so much above their due
+-- GIVES   BAND, TIMED: the scores of lanes, see the part lanes;
+--         WAITS, WAITS_END: their scores in scheduled are between, and so much above their due
 --         times; isWaiting(score);
 --         dueOf(score): the due time that a score stands for; dueText(score): the same as a text;
 --         groupIn(member): its group, '' = none; priorityIn(text): of the tags of a header;
@@ -13,6 +14,8 @@
 --         What is above 2^52 and 2^50 is nonsense of others, such as nanoseconds. Ids of schedules,
 --         of members of sets, and of the jobs that an ungrouped job leads to begin with braces
 --         without being grouped.
+local BAND = 1125899906842624
+local TIMED = 3377699720527872
 local WAITS = 4503599627370496
 local WAITS_END = 5629499534213120
 

@@ -2,10 +2,13 @@
 -- ready where nobody waits.
 -- GIVES   admit(keys, gate, list, most, gone): a list of {member, due, text}, text is the due time;
 --         how many went into ready, most at the most, whose members are added to gone
--- NEEDS   group, gate, line, own, lanes, opening
+-- NEEDS   group, gate, line, own, keeping, sooner, lanes, opening
 -- RULE    In line first, then the lanes, and the score in scheduled last, which says that the job
 --         waits: what a cut call leaves is a stale place and a lane that is open for nothing. The
---         priority of a job is its tag =high or =low: 0 = high, 1 = normal, 2 = low.
+--         priority of a job is its tag =high or =low: 0 = high, 1 = normal, 2 = low. In strict
+--         order a job of a group has none, as that would be a second order, and nobody goes past
+--         the line whose group somebody else has. Who has it comes back before its lanes expect it
+--         where somebody has made it due sooner.
 local function prioritiesOf(tags, list)
   local asked = {}
   for nth, job in ipairs(list) do
@@ -14,13 +17,32 @@ local function prioritiesOf(tags, list)
   return redis.call('ZMSCORE', tags, unpack(asked))
 end
 
+local function groupsOf(list)
+  local names = {}
+  for nth, job in ipairs(list) do
+    names[nth] = groupIn(job.member)
+  end
+  return names
+end
+
+local function expectSooner(keys, gate, names, list)
+  local kept = keptIn(keys, names)
+  for _, job in ipairs(list) do
+    local group = groupIn(job.member)
+    if kept[group] and keeperNamed(kept[group]) == job.member then
+      openSoon(keys.lanes, group, gate.now)
+    end
+  end
+end
+
 local function lineUp(keys, gate, list)
-  local places, scores, lanes, opened, seen = {}, {}, {}, {}, {}
+  local places, scores, lanes, opened, seen, timed = {}, {}, {}, {}, {}, {}
   -- @any-tags
   local tagged = redis.call('ZCARD', keys.tags) > 0 and prioritiesOf(keys.tags, list) or {}
   for nth, job in ipairs(list) do
     local group = groupIn(job.member)
     local priority = tagged[2 * nth - 1] and 0 or tagged[2 * nth] and 2 or 1
+    priority = gate.isStrict and group ~= '' and 1 or priority
     places[2 * nth - 1], places[2 * nth] = 0, placeOf(group, priority, job.due, job.member)
     scores[2 * nth - 1], scores[2 * nth] = ('%d'):format(WAITS + job.due), job.member
     local lane = priority .. group
@@ -33,14 +55,21 @@ local function lineUp(keys, gate, list)
     if not isOpen and not isGroupFull(keys, gate, lanes[nth]:sub(2)) then
       opened[#opened + 1] = lanes[nth]
     end
+    -- @timed-lane
+    local isTimed = gate.isStrict and isOpen and tonumber(isOpen) > TIMED
+    timed[#timed + 1] = isTimed and lanes[nth]:sub(2) or nil
   end
   openLanes(keys, opened)
+  if timed[1] then
+    --@lazy
+    expectSooner(keys, gate, timed, list)
+  end
   -- @scheduled-last
   redis.call('ZADD', keys.scheduled, 'XX', unpack(scores))
 end
 
 local function letPast(keys, gate, list, most, gone)
-  local rest = {}
+  local rest, kept, words, keeper = {}, {}, {}, nil
   -- @turns-past
   if gate.isShut or #list > math.min(most, turnsIn(gate)) then return list end
   -- @nobody-waits
@@ -52,10 +81,17 @@ local function letPast(keys, gate, list, most, gone)
   if gate.interval > 0 then
     use(keys.meta, gate, #list)
   end
+  if gate.isStrict then
+    --@lazy
+    kept, keeper = keptIn(keys, groupsOf(list)), keeperOf
+  end
   for _, job in ipairs(list) do
     local group = groupIn(job.member)
     local room, own = freeIn(keys, gate, group)
-    if room <= 0 or own and ownTurns(gate, own) <= 0 then
+    -- @has-room
+    local has = kept[group] and room > 0 and keeper(keys, gate, kept[group])
+    local isOther = has and has.member ~= job.member
+    if room <= 0 or isOther or own and ownTurns(gate, own) <= 0 then
       rest[#rest + 1] = job
     else
       if own then
@@ -66,9 +102,13 @@ local function letPast(keys, gate, list, most, gone)
       if group ~= '' then
         -- @hold-past
         redis.call('ZADD', keys.holds, 0, group .. '\0' .. entry)
+        words[#words + 1], words[#words + 2] = group, job.member
       end
       gone[#gone + 1] = job.member
     end
+  end
+  if gate.isStrict and #words > 0 then
+    redis.call('HSET', keys.order, unpack(words))
   end
   refund(keys.meta, gate, #rest)
   return rest

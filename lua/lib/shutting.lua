@@ -1,11 +1,12 @@
 -- shutting: what becomes of lanes that had their turns.
 -- GIVES   shutOrMove(keys, gate, heads, turns, had): they go to the end, stay in front as long as
 --         their weight gives them turns, are shut, or wait for a time; had is as byWeight gives it
--- NEEDS   own, nudge, lanes, opening
+-- NEEDS   line, own, nudge, opening
 -- RULE    A lane is shut because its group is full or nobody is left, never because another lane of
---         the group was expected to fill it. One whose group has no turn of its own now waits for
---         that time, of which the leader is told. Lanes go to the end in the order of their last
---         turns, or the first of few would have one more in every round.
+--         the group was expected to fill it. One whose group has no turn of its own now, or is kept
+--         by somebody who is due later, waits for that time, of which the leader is told. Lanes go
+--         to the end in the order of their last turns, or the first of few would have one more in
+--         every round.
 local function byLastTurn(heads, turns)
   -- @one-turn-each
   if #heads == #turns then return heads end
@@ -27,8 +28,8 @@ local function shutOrMove(keys, gate, heads, turns, had)
     local own = had and had[head.lane]
     if isRead and not head.hasMore then
       shut[#shut + 1] = head.lane
-    elseif #head.jobs >= head.free and head.isTimed then
-      local at = whenMore(gate, head.own)
+    elseif #head.jobs >= head.free and (head.isTimed or head.opensAt) then
+      local at = head.opensAt or whenMore(gate, head.own)
       words[#words + 1], words[#words + 2] = ('%.0f'):format(TIMED + at), head.lane
       soonest = math.min(soonest, at)
     elseif #head.jobs >= head.free then

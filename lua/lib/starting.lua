@@ -132,7 +132,7 @@ local function startEntries(keys, call, entries, isGiven, first)
   for at = 3 * from - 2, #entries, 3 do
     call.others[#call.others + 1] = { entries[at], entries[at + 1], entries[at + 2], 'later' }
   end
-  leaveReady(keys, call.gate, call.gone, call.left)
+  leaveReady(keys, call.gate, call.gone, call.left, 'ask')
   if call.gate then
     --@lazy
     refundAll(keys, call.gate, call.left)

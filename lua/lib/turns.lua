@@ -5,7 +5,7 @@
 --         clock on; drawAlong(found, clocks): the clocks of priorities that have nobody;
 --         byWeight(keys, gate, found, count): the same lists, each lane as often as it has turns
 --         left in its round; and by lane how many it has had, of how many
--- NEEDS   own, lanes
+-- NEEDS   line, own
 -- RULE    Each priority has a clock, which a turn takes on by 1, 4 or 16: the priority whose clock
 --         is behind comes next, so they come in turns of 16 : 4 : 1 while they have somebody. One
 --         that has nobody is drawn along, or it would have all turns when somebody comes. A lane of

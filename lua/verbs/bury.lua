@@ -3,10 +3,10 @@
 -- letter.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, sets, digits, weight, nudge,
 --       callback, end-tags, claim, dead-letter, compensate, settle, again, group, head, let-go,
---       line, gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through,
---       giving-up, named, past
+--       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
+--       shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
---       11 lanes  12 holds  13 groups  14 work  15 logs  16 past  17 ended
+--       11 lanes  12 holds  13 groups  14 order  15 work  16 logs  17 past  18 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
 --       9 compensationRecord  10 note
 --       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
@@ -23,11 +23,11 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local groups, work, logs = KEYS[13], KEYS[14], KEYS[15]
-local past, ended, note = KEYS[16], KEYS[17], ARGV[10]
+local groups, order, work = KEYS[13], KEYS[14], KEYS[15]
+local logs, past, ended, note = KEYS[16], KEYS[17], KEYS[18], ARGV[10]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
-  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, work = work,
-  wake = wake, logs = logs }
+  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, order = order,
+  work = work, wake = wake, logs = logs }
 local now, micros = clock(ARGV[1])
 local window, reason, failure = tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
@@ -59,6 +59,10 @@ end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
 keys.logs = state[5] and logs
 linesToDead(keys.logs, member, deadLetter)
+if state[1] then
+  --@lazy
+  holdGroup(keys, state[1], member, deadLetter)
+end
 -- @count-end
 redis.call('HINCRBY', meta, isCancelled and 'n.cancelled' or 'n.dead', 1)
 if not livesOn and redis.call('ZSCORE', scheduled, member) then
@@ -91,5 +95,5 @@ if not livesOn then
   -- @forget-run
   redis.call('HDEL', runs, member)
 end
-giveUp(keys, state, now, micros, { entry }, { member })
+giveUp(keys, state, now, micros, { entry }, { member }, false, true)
 return isCancelled and { 'cancelled' } or { 'ok', deadLetter }

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
 -- USES  clock, run, telling, tombstone, stale, tags, sets, digits, weight, nudge, callback,
---       end-tags, budget, line, seen, named, past, stop-order, held
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
+--       end-tags, budget, line, gate, sooner, vacating, seen, named, past, stop-order, held
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 order  10 lanes
+--       11 wake  12 past  13 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time, and @ = the tombstone is of no call, so that the call that made
 --       the job, sent again, makes another one; window ms of tombstones, 0 = keep none; member: or
@@ -15,16 +16,23 @@
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
 -- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A job
 -- that is ready, or a bare member that was put again meanwhile, leaves an entry there, which stale
--- notes. A caller that names past keeps a history. A call ends at 640 KiB of records.
+-- notes. A caller that names past keeps a history. A call ends at 640 KiB of records. A caller may
+-- leave order, lanes and wake out, and then names past behind line: who has a group in strict order
+-- gives it up all the same, up to a second later.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local line, past, ended = KEYS[8], KEYS[9], KEYS[10]
+local line, order, lanes, wake = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local past, ended, isOlder = KEYS[12], KEYS[13], #KEYS == 10
 local now, _, isForgotten = clock(ARGV[1])
 local generation, window = ARGV[2], tonumber(ARGV[3])
-local keys = { scheduled = scheduled, jobs = jobs, meta = meta, tags = tags }
+local keys = { scheduled = scheduled, jobs = jobs, meta = meta, tags = tags, order = order,
+  lanes = lanes, wake = wake }
 
-local replies, count, lighter, spent = {}, 0, 0, 0
-local state = redis.call('HMGET', meta, 'generation', 'held')
+local replies, left, count, lighter, spent = {}, {}, 0, 0, 0
+if isOlder then
+  past, ended = order, lanes
+end
+local state = redis.call('HMGET', meta, 'generation', 'held', 'gates')
 local current = state[1] or '0'
 if current ~= generation then return { 'moved', current } end
 
@@ -37,6 +45,7 @@ local function unknown(member, tombstone, waits)
   if not waits then return tombstone and 'over ' .. tombstone:sub(2, 2) or 'unknown' end
   redis.call('HDEL', runs, member)
   leave(member, waits)
+  left[#left + 1] = member
   return 'cancelled'
 end
 
@@ -78,6 +87,7 @@ local function cancel(member, record, run, waits)
   endTags(keys, now, member, tagsOf(record), 'c')
   -- @unschedule
   leave(member, waits)
+  left[#left + 1] = member
   tellEnd(meta, run, member, 'c')
   count, lighter = count + 1, lighter + #record
   return 'cancelled'
@@ -104,6 +114,12 @@ end
 
 for at = 4, #ARGV do
   replies[#replies + 1] = spent and judge(ARGV[at]) or 'later'
+end
+if wake and state[3] and lettersIn(state[3]) then
+  --@lazy
+  for _, member in ipairs(left) do
+    vacate(keys, member, now)
+  end
 end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.cancelled', count)

@@ -1,25 +1,27 @@
 #!lua flags=no-writes
 -- check-gates: looks whether line, lanes and holds of a gated queue say what scheduled and ready
 -- say, a slice at a time.
--- USES  clock, digits, line, gate, own, lanes, place
--- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds  7 groups
+-- USES  clock, tombstone, digits, line, gate, own, keeping, sooner, vacancy, lanes, place
+-- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds  7 groups  8 order  9 jobs  10 dead
 -- ARGV  1 part  2 cursor  3 limit
---       part entries | holds | waiting | places | lanes | groups; cursor '' = from the beginning;
---       limit: things to look at
+--       part entries | holds | waiting | places | lanes | groups | order; cursor '' = from the
+--       beginning; limit: things to look at
 -- RETURN {cursor, '' = the end; looked; then per finding: kind, name}; {'', 0} where the queue is
 --        not gated
 -- Kinds: unheld, an entry of ready of a group that has no hold of it; loose, a hold without an
 -- entry; unlined, a member that waits and has no place in line; stale, a place whose member does
 -- not wait there; shut, a lane that is not open although somebody is in it and its group is not
--- full; unused, a group whose rate has no turn outstanding, and that is closed no longer.
+-- full; unused, a group whose rate has no turn outstanding, and that is closed no longer; vacant, a
+-- group in strict order that is kept by a job that is over; spent, a due time that was given there.
 local scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3]
 local line, lanes, holds, groups = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
+local keys = { scheduled = scheduled, meta = meta, line = line, lanes = lanes, holds = holds,
+  groups = groups, order = KEYS[8], jobs = KEYS[9], dead = KEYS[10] }
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], clock())
 if not gate then return { '', 0 } end
-local after = cursor == '' and '-' or '(' .. cursor
+local after, from = cursor == '' and '-' or '(' .. cursor, cursor == '' and '0' or cursor
 local found, looked, look = { '', 0 }, 0, {}
 
 local function add(kind, name)
@@ -113,7 +115,6 @@ function look.lanes()
 end
 
 function look.groups()
-  local from = cursor == '' and '0' or cursor
   local next, words = unpack(redis.call('HSCAN', groups, from, 'COUNT', limit))
   for at = 1, #words, 2 do
     local isState = words[at] ~= '' and words[at]:byte() ~= 32
@@ -123,6 +124,10 @@ function look.groups()
   end
   if next == '0' then return #words / 2, nil end
   return limit, next
+end
+
+function look.order()
+  return lookAtOrder(keys, gate, from, limit, add)
 end
 
 local count, last = look[part]()

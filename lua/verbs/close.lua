@@ -2,15 +2,16 @@
 -- close: nobody of a group or of a queue is let through until a time, or somebody is again. What
 -- was let through before starts all the same.
 -- USES  clock, nudge, digits, line, gate, own, lanes, opening, diary, closing
--- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups  7 diary
+-- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups  7 order  8 diary
 -- ARGV  1 now  2 group  3 until  4 why  5 by
 --       now ms, '' = server time; group: '' = the whole partition; until ms, 0 = open it, with a
 --       plus before it so many ms from now; why: a text for people, may be empty; by: who does it
 -- RETURN ok | same (closed for as long or longer, or open already) | ungated
+-- Whoever opens a group that a dead letter holds lets it go on without that one.
 -- Few bytes, also at the memory limit: who closes spares somebody else. The leader looks at once.
 local meta, wake, line = KEYS[1], KEYS[2], KEYS[3]
 local lanes, holds, groups = KEYS[4], KEYS[5], KEYS[6]
-local diary = KEYS[7]
+local order, diary = KEYS[7], KEYS[8]
 local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups,
   diary = diary }
 local now, micros = clock(ARGV[1])
@@ -28,6 +29,11 @@ local function openGroup()
   return true
 end
 
+local function openHeld()
+  local held = redis.call('HGET', order, group) or ''
+  return held:find('^!') and redis.call('HDEL', order, group) == 1
+end
+
 local function openQueue()
   if gate.queueClosed <= now then return false end
   gate.queueClosed = 0
@@ -42,6 +48,7 @@ if group == '' then
   isOpened = openQueue()
 else
   isOpened = openGroup()
+  isOpened = gate.isStrict and openHeld() or isOpened
   -- Also for a call that was cut off before it came here.
   reopenLanes(keys, isGroupFull(keys, gate, group) and {} or lanesOf(line, group))
 end

@@ -2,10 +2,11 @@
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, sets, digits, weight, nudge,
---       callback, end-tags, dead-letter, settle, group, head, let-go, line, gate, again, own,
---       lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up, named, past
+--       callback, end-tags, dead-letter, settle, group, head, let-go, line, gate, pausing, again,
+--       own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting, letting-through,
+--       giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
---       11 holds  12 groups  13 work  14 wake  15 logs  16 past  17 ended
+--       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended
 --       then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 note  then per command: size, name, words
 --       now ms, '' = server time; window ms of tombstones; note: see past, '' = no history is kept;
@@ -22,11 +23,11 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local work, wake = KEYS[13], KEYS[14]
-local logs, past, ended = KEYS[15], KEYS[16], KEYS[17]
+local order, work, wake = KEYS[13], KEYS[14], KEYS[15]
+local logs, past, ended = KEYS[16], KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
-  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, work = work,
-  wake = wake }
+  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, order = order,
+  work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -60,8 +61,8 @@ end
 
 local isCancelled, livesOn = hasBit(run.cancel, STOP), hasNews(run)
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
-local deadLetter, at, heavier, more, isGone = '-', 7, 0, 0, false
-for index = 18, isCancelled and 0 or #KEYS do
+local deadLetter, at, heavier, more = '-', 7, 0, 0
+for index = 19, isCancelled and 0 or #KEYS do
   local size = tonumber(ARGV[at])
   local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
   -- @next-job
@@ -69,15 +70,23 @@ for index = 18, isCancelled and 0 or #KEYS do
   heavier = heavier + (isJob and #ARGV[at + 3] or 0)
   at, more = at + 2 + size, more + (isJob and 1 or 0)
   if type(answer) == 'table' and answer.err and KEYS[index] ~= wake then
-    if index == 18 then return answer end
-    reply, outcome = ('half %d %s'):format(index - 17, answer.err), 'x'
-    local refusal = ('command %d of the commit was refused: %s'):format(index - 17, answer.err)
+    if index == 19 then return answer end
+    reply, outcome = ('half %d %s'):format(index - 18, answer.err), 'x'
+    local refusal = ('command %d of the commit was refused: %s'):format(index - 18, answer.err)
     deadLetter = livesOn and '-' or deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end
 end
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
+keys.logs = state[5] and logs
+linesToDead(keys.logs, member, deadLetter)
+if state[1] then
+  --@lazy
+  holdGroup(keys, state[1], member, deadLetter)
+end
 if not livesOn and redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
+  reweigh(meta, heavier, more, state[4])
 else
   local mark, record = markIn(jobs, member)
   local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
@@ -89,22 +98,17 @@ else
   if livesOn then
     --@lazy
     liveAgain(keys, member, run)
+    reweigh(meta, heavier, more, state[4])
   else
-    -- Whether there are lines is read below.
-    isGone = settle(jobs, done, keys.logs, member, tombstone, now, window)
-    heavier, more = heavier - #record, more - 1
+    settle(jobs, done, keys.logs, member, tombstone, now, window)
+    reweigh(meta, heavier - #record, more - 1, state[4])
     endTags(keys, now, member, tagsOf(record), outcome)
     tellEnd(meta, run, member, outcome)
   end
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
-local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
-keys.logs = state[5] and logs
-linesToDead(keys.logs, member, deadLetter)
-dropLines(keys.logs, isGone and { member } or {})
-reweigh(meta, heavier, more, state[4])
 if not livesOn then
   redis.call('HDEL', runs, member)
 end
-giveUp(keys, state, now, micros, { entry }, { member })
+giveUp(keys, state, now, micros, { entry }, { member }, false, true)
 return reply

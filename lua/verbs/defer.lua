@@ -2,11 +2,11 @@
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, weight, claim, settle, nudge,
---       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate, own,
---       lanes, opening, leaving, turns, heads, shutting, letting-through, diary, closing,
---       giving-up, named, past
+--       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate,
+--       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
+--       letting-through, diary, closing, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
---       11 holds  12 groups  13 work  14 diary  15 logs  16 past  17 ended
+--       11 holds  12 groups  13 order  14 work  15 diary  16 logs  17 past  18 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note  9 close  10 closeMs
 --       11 reason  12 held
 --       now ms, '' = server time; window ms of tombstones; delay ms; why: one line of JSON,
@@ -17,11 +17,12 @@
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local diary, logs, past, ended = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local order, work = KEYS[13], KEYS[14]
+local diary, logs, past, ended = KEYS[15], KEYS[16], KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
   meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
-  work = work, wake = wake, diary = diary, logs = logs }
+  order = order, work = work, wake = wake, diary = diary, logs = logs }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
@@ -48,10 +49,11 @@ if closes ~= '' and state[1] then
   end
 end
 
-local reply = { 'cancelled' }
+local reply, isOver = { 'cancelled' }, false
 -- @first-write
 if hasBit(run.cancel, STOP) then
   --@lazy
+  isOver = true
   if past then
     local mark = markIn(jobs, member)
     local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }
@@ -68,5 +70,5 @@ else
   reply = { 'ok', due }
 end
 -- @leave-ready
-giveUp(keys, state, now, micros, { entry }, { member })
+giveUp(keys, state, now, micros, { entry }, { member }, false, isOver)
 return reply

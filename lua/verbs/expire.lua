@@ -3,10 +3,10 @@
 -- per call.
 -- USES  clock, log-lines, run, telling, tombstone, tags, sets, digits, weight, nudge, callback,
 --       end-tags, budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go,
---       line, gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through,
---       giving-up, lapsing, named, past
+--       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
+--       shutting, letting-through, giving-up, lapsing, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
---       11 holds  12 groups  13 work  14 wake  15 logs  16 past  17 ended
+--       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
 --       now ms, '' = server time; consumer: '' = the leader, which names jobs that no worker has;
@@ -24,16 +24,19 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local work, wake = KEYS[13], KEYS[14]
-local logs, past, ended = KEYS[15], KEYS[16], KEYS[17]
+local order, work, wake = KEYS[13], KEYS[14], KEYS[15]
+local logs, past, ended = KEYS[16], KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
   meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
-  work = work, wake = wake }
+  order = order, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local replies, gone, left, spent, newest, lighter, count = {}, {}, {}, 0, nil, 0, 0
-local over, buried = {}, {}
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
+keys.logs = state[5] and logs
+-- What is there of the field held, as far as this call knows.
+local sum = state[4]
 
 local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
@@ -56,11 +59,18 @@ local function expire(run, header)
     over.record, over.deadLetter, over.window = run.record, deadLetter, window
     keepPast(past, ended, now, { over })
   end
-  -- Whether there are lines is read below.
-  local isGone = settle(jobs, done, keys.logs, run.member, tombstone, now, window)
-  over[#over + 1], buried[run.member] = isGone and run.member or nil, deadLetter
+  if isDead and state[1] then
+    --@lazy
+    holdGroup(keys, state[1], run.member, deadLetter)
+  end
+  linesToDead(keys.logs, run.member, deadLetter)
+  settle(jobs, done, keys.logs, run.member, tombstone, now, window)
   lighter, count = lighter + #run.record, count + 1
-  endTags(keys, now, run.member, tagsOf(run.record), outcome)
+  local tagged = tagsOf(run.record)
+  endTags(keys, now, run.member, tagged, outcome)
+  if sum and tagged and tagged:find(' set:', 1, true) then
+    sum = nil
+  end
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
   tellEnd(meta, run, run.member, outcome)
@@ -93,7 +103,9 @@ local function judge(entry, member, due, compensation)
   if not header or isBegun or isAgain then return 'kept' end
   due = entry ~= '' and due or dueOf(waits)
   if not isLate(header, run.entry, askedOf(record), run.due, due, now) then return 'kept' end
-  compensate(scheduled, jobs, meta, compensation)
+  if compensate(scheduled, jobs, meta, compensation) and sum then
+    sum = nil
+  end
   run.member, run.record = member, record
   local reply = expire(run, header)
   if entry == '' then
@@ -109,12 +121,6 @@ for at = 5, #ARGV, 5 do
   local compensation = { member = ARGV[at + 3], record = ARGV[at + 4], due = now }
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
-local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
-keys.logs = state[5] and logs
-for member, deadLetter in pairs(buried) do
-  linesToDead(keys.logs, member, deadLetter)
-end
-dropLines(keys.logs, over)
-reweigh(meta, -lighter, -count, state[4])
-giveUp(keys, state, now, micros, gone, left, true)
+reweigh(meta, -lighter, -count, sum)
+giveUp(keys, state, now, micros, gone, left, true, true)
 return replies

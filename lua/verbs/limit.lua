@@ -1,14 +1,16 @@
 #!lua flags=allow-oom
 -- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
 -- the first share the queue is gated, for ever.
--- USES  clock, tombstone, stale, nudge, group, take-back, digits, line, gate, own, lanes, opening
+-- USES  clock, tombstone, stale, nudge, group, take-back, digits, line, gate, pausing, marking,
+--       own, own-limits, lanes, opening
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
---       10 groups  11 jobs  12 done
+--       10 groups  11 order  12 jobs  13 done
 -- ARGV  1 now  2 term  3 share  4 limit  then per group: group, limits
 --       now ms, '' = server time; term: the leader's value, or '' = whoever has set the limits;
 --       share: us per job of the rate, burst, concurrency and limit per group, 0 = without, with a
 --       space between; where groups have a rate or some have limits of their own, also us per job
---       and burst of each group, the lengths of names and beginnings, and a digest of them; limit:
+--       and burst of each group, the lengths of names and beginnings, and a digest of them; s or sh
+--       at the end: strict order, see gateOf; limit:
 --       entries or groups per call; group: a name, or the beginning of names and an asterisk;
 --       limits: how many, us per job, burst and weight, - = as all groups have it
 -- RETURN ok | same (it has it already) | more (call again) | fenced (the term is not the leader's)
@@ -18,19 +20,24 @@
 -- that were full open, and those that wait for a time. Meanwhile gates is the share, > and the
 -- group that was looked at last. So whoever calls next goes on where a caller that died has
 -- stopped. What runs goes on, also above a lower limit. What was started before counts: of another
--- rate as many turns are used, and the write that begins with the new one says so.
+-- rate as many turns are used, and the write that begins with the new one says so. With strict
+-- order paused of meta has a mark, see the part marking.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, stale, line = KEYS[5], KEYS[6], KEYS[7]
-local lanes, holds, groups = KEYS[8], KEYS[9], KEYS[10]
+local lanes, holds, groups, order = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
-  lanes = lanes, holds = holds, groups = groups, jobs = KEYS[11], done = KEYS[12] }
+  lanes = lanes, holds = holds, groups = groups, order = order, jobs = KEYS[12], done = KEYS[13] }
 local now, micros = clock(ARGV[1])
 local term, share, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 -- @fence
 if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end
-local before = redis.call('HGET', meta, 'gates')
+local state, list = redis.call('HMGET', meta, 'gates', 'paused'), {}
+local before, paused = state[1], state[2]
 -- @same-limits
-if before == share then return 'same' end
+if before == share and hasMark(paused, share) then return 'same' end
+for at = 5, #ARGV do
+  list[at - 4] = ARGV[at]
+end
 
 -- The turns that were used before stay used, at the rate of then.
 local function carriedOver()
@@ -44,7 +51,7 @@ end
 
 local function keep(text, reply)
   local used = text:sub(1, #share) == share and carriedOver()
-  redis.call('HSET', meta, 'gates', text, unpack(used and { 'gate', used } or {}))
+  keepMarked(keys, paused, share, used and { 'gates', text, 'gate', used } or { 'gates', text })
   if reply == 'ok' then
     nudge(meta, wake, now)
   end
@@ -93,24 +100,6 @@ local function takeBackAll()
   return undeliveredIn(ready, 1) == 0
 end
 
-local function keepLimits()
-  local gone, names, words = {}, {}, {}
-  for name in (redis.call('HGET', groups, '') or ''):gmatch('%S+') do
-    gone[#gone + 1] = ' ' .. name
-  end
-  for at = 5, #ARGV, 2 do
-    names[#names + 1] = ARGV[at]
-    words[#words + 1], words[#words + 2] = ' ' .. ARGV[at], ARGV[at + 1]
-  end
-  -- @gone-limits
-  if #gone > 0 then
-    redis.call('HDEL', groups, '', unpack(gone))
-  end
-  if #words > 0 then
-    redis.call('HSET', groups, '', table.concat(names, ' '), unpack(words))
-  end
-end
-
 local read = not before and '0-0' or before:match('^%- (.+)$')
 if read then
   if not before then
@@ -118,14 +107,16 @@ if read then
   end
   if not takeBackAll() then return 'more' end
   read = holdRead(read)
-  keepLimits()
+  keepLimits(groups, list)
+  endOrder(keys, before, paused, share)
   return keep(read and '- ' .. read or share, read and 'more' or 'ok')
 end
 if not takeBackAll() then return 'more' end
 local mine = share .. ' > '
 local isWalking = before:sub(1, #mine) == mine
 if not isWalking then
-  keepLimits()
+  keepLimits(groups, list)
+  endOrder(keys, before, paused, share)
 end
 local limits = '^%S+ %d+ %d+ (%d+)(.*)$'
 local had, hadMore = before:match(limits)

@@ -1,15 +1,17 @@
 #!lua flags=allow-oom
 -- mend-gates: line, lanes and holds are made to say what scheduled and ready say. Many per call.
--- USES  clock, nudge, digits, line, gate, own, lanes, opening
--- KEYS  1 scheduled  2 ready  3 meta  4 wake  5 line  6 lanes  7 holds  8 groups
+-- USES  clock, tombstone, nudge, digits, line, gate, own, keeping, sooner, vacancy, lanes, opening
+-- KEYS  1 scheduled  2 ready  3 meta  4 wake  5 line  6 lanes  7 holds  8 groups  9 order
+--       10 jobs  11 dead
 -- ARGV  1 now  then per damage: kind, name
 --       now ms, '' = server time; kind, name: as check-gates tells them
 -- RETURN one text per damage: repaired | sound (nothing to repair)
 -- Each is judged again, at this moment. A member without a place goes back to its due time, and is
--- lined up anew. Of a loose hold the lanes of its group open.
+-- lined up anew. Of a loose hold the lanes of its group open, and so do those of a vacant group.
 local scheduled, ready, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local line, lanes, holds, groups = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
+local keys = { scheduled = scheduled, meta = meta, line = line, lanes = lanes, holds = holds,
+  groups = groups, order = KEYS[9], jobs = KEYS[10], dead = KEYS[11] }
 local now = clock(ARGV[1])
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], now)
@@ -56,6 +58,14 @@ end
 
 function mend.unused(group)
   return isIdle(keys, gate, group) and redis.call('HDEL', groups, group) == 1
+end
+
+function mend.vacant(group)
+  return fillVacancy(keys, gate, group)
+end
+
+function mend.spent(field)
+  return dropSpent(keys, gate, field)
 end
 
 for at = 2, #ARGV, 2 do

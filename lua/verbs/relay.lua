@@ -3,13 +3,14 @@
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, end-mark, group, mint,
---       head, let-go, digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads,
---       shutting, letting-through, lining-up, lateness, pending, dead-letter, named, past, sets,
---       callback, end-tags, nonsense, adopt, odd-member, advertise, promotion, closed-tags,
---       turn-away, offered, start-one, repeated, starting, end-many, completion, delivery, filling
+--       head, let-go, digits, line, gate, pausing, nudge, again, own, keeping, lanes, opening,
+--       yielding, leaving, turns, heads, shutting, letting-through, sooner, lining-up, lateness,
+--       pending, dead-letter, named, past, sets, callback, end-tags, nonsense, adopt, odd-member,
+--       advertise, promotion, closed-tags, turn-away, offered, start-one, repeated, starting,
+--       end-many, completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
---       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 closed  18 logs  19 past
---       20 ended
+--       11 line  12 lanes  13 holds  14 groups  15 order  16 work  17 wake  18 closed  19 logs
+--       20 past  21 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window
 --       10 suspects  11 take
 --       then per job: entry, member, token, mark
@@ -24,11 +25,11 @@
 local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, done, meta, stale = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local tags, line, lanes, holds = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local groups, work, wake = KEYS[14], KEYS[15], KEYS[16]
-local closed, logs, past, ended = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local groups, order, work, wake = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local closed, logs, past, ended = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake,
+  lanes = lanes, holds = holds, groups = groups, order = order, work = work, wake = wake,
   closed = closed, logs = logs }
 local serverMs, micros = clock()
 local set, term, lease = tonumber(ARGV[1]), ARGV[2], ARGV[3]
@@ -39,6 +40,10 @@ local suspects, take = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'held', 'gates',
   'gate', 'closed', 'ahead', 'logs')
+if state[2] then
+  --@lazy
+  state[2] = pauseIn(state[2], state[6])
+end
 keys.closed, keys.logs = state[8] and closed, state[10] and logs
 local gate
 if state[6] then

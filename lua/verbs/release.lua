@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
--- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate, own,
---       lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up
+-- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate,
+--       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
+--       letting-through, giving-up
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale  9 line  10 lanes
---       11 holds  12 groups  13 work
+--       11 holds  12 groups  13 order  14 work
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
@@ -14,9 +15,10 @@
 -- under another entry must not come back.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, groups = groups, work = work, wake = wake }
+local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local order, work = KEYS[13], KEYS[14]
+local keys = { scheduled = scheduled, jobs = jobs, ready = ready, meta = meta, line = line,
+  lanes = lanes, holds = holds, groups = groups, order = order, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local replies, gone, left, soonest = {}, {}, {}, math.huge
@@ -55,6 +57,6 @@ for at = 3, #ARGV, 3 do
   replies[#replies + 1] = release(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or 0)
 end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
-giveUp(keys, state, now, micros, gone, left, true)
+giveUp(keys, state, now, micros, gone, left, true, 'ask')
 nudge(meta, wake, soonest, state[4])
 return replies

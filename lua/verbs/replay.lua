@@ -1,15 +1,17 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, log-lines, run, tombstone, tags, sets, rejoining, weight, digits, line, closed-tags,
---       nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed  10 logs
+-- USES  clock, log-lines, run, tombstone, tags, sets, rejoining, weight, digits, line, gate,
+--       regaining, closed-tags, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed  10 order
+--       11 logs
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
--- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the dead letter stays) |
---        {'closed', until, tag} (no job with the tag may start: the dead letter stays) | {'gone'}
---        (no such dead letter) | {'empty', member} (the dead letter has no record to replay) |
---        {'moved', generation}
+-- RETURN {'ok', due, member, place} (place: in strict order, first = the job has its group as
+--        before, last = its group has gone on) | {'live', member} (a job of this id is live:
+--        the dead letter stays) | {'closed', until, tag} (no job with the tag may start: the dead
+--        letter stays) | {'gone'} (no such dead letter) | {'empty', member} (the dead letter has no
+--        record to replay) | {'moved', generation}
 -- Zset, run and record are written before the dead letter is removed. If the call was cut off in
 -- between, the live job has the dead letter's next generation and its token: the second call then
 -- only removes the dead letter and replies ok. The dead letter of another death of the same job
@@ -18,13 +20,13 @@
 -- member of an earlier set of a name is none of the set that has the name now.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local logs = KEYS[10]
+local order, logs = KEYS[10], KEYS[11]
 local keys = { jobs = jobs, tags = tags, logs = logs }
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
-local state = redis.call('HMGET', meta, 'generation', 'held', 'closed', 'logs')
-keys.logs = state[4] and logs
+local state = redis.call('HMGET', meta, 'generation', 'held', 'closed', 'gates', 'logs')
+keys.logs = state[5] and logs
 local current = state[1] or '0'
 if current ~= layout then return { 'moved', current } end
 local found = redis.call('XRANGE', dead, deadLetter, deadLetter)[1]
@@ -65,17 +67,22 @@ local function withLaterMark(tombstone)
   return (record:gsub(';m=%w+%.%x+', ';m=' .. mark:gsub(' ', '.'), 1))
 end
 
+local function placeInGroup()
+  return lettersIn(state[4] or '') and regain(order, deadLetter, member)
+end
+
 if isTombstone(here) then
   record = withLaterMark(here)
 elseif here then
   local run = runOf(redis.call('HGET', runs, member))
   local isSame = run and bare(here) == bare(record) and run.token == fields.token
   if not isSame or tonumber(run.generation) ~= generation then return { 'live', member } end
+  local place = placeInGroup()
   -- @live-again
   redis.call('ZREM', done, member)
   dropDeadLines(keys.logs, { deadLetter })
   redis.call('XDEL', dead, deadLetter)
-  return { 'ok', dueText(redis.call('ZSCORE', scheduled, member)) or due, member }
+  return { 'ok', dueText(redis.call('ZSCORE', scheduled, member)) or due, member, place or nil }
 end
 local tag, last
 if state[3] then
@@ -105,6 +112,7 @@ redis.call('HINCRBY', meta, 'n.replayed', 1)
 nudge(meta, wake, tonumber(due))
 redis.call('ZREM', done, member)
 dropDeadLines(keys.logs, { deadLetter })
+local place = placeInGroup()
 -- @forget-dead-letter
 redis.call('XDEL', dead, deadLetter)
-return { 'ok', due, member }
+return { 'ok', due, member, place or nil }

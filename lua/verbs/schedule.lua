@@ -1,9 +1,10 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
 -- USES  clock, log-lines, run, tombstone, stale, tags, digits, line, stop-order, held, known,
---       debounce, sets, joining, closed-tags, quota, gate, own, group-quota, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
---       10 line  11 groups  12 closed  13 logs
+--       judging, debounce, sets, joining, closed-tags, quota, gate, own, group-quota, nudge,
+--       sooner, vacating, ordering
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready  10 line
+--       11 groups  12 closed  13 order  14 lanes  15 logs
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time, and when the call was sent first, see the part clock
 --       generation: that of the caller's layout. With = before it the layout was read some time
@@ -11,7 +12,8 @@
 --       was read just now, and the partition gets this generation.
 --       mode keep | replace | update | debounce; horizon ms ahead of now; bytes: largest record;
 --       due ms, 0 = now, or from 1e11 (the year 1973): what is less was meant in seconds
--- RETURN one text per job: ok | replaced | already <live or outcome letter> | already live <due>
+-- RETURN one text per job: ok | ok <due>, replaced <due> (in strict order its due time was given,
+--        see the part ordering) | replaced | already <live or outcome letter> | already live <due>
 --        (to a call that says when it was sent first) | exists <due> | running | merged <due>, kept
 --        <due>, behind, overtaken <order>, see below | bad-due <now> | bad-member | bad-record |
 --        too-large | full pending <limit> <there> | full bytes <limit> <there> | full group <limit>
@@ -39,13 +41,16 @@
 -- debounce stays as it is (exists). The priority of a job and its group are entries of its tags.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local line, groups, closed, logs = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
+local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
+local order, lanes, logs = KEYS[13], KEYS[14], KEYS[15]
 local now, _, first = clock(ARGV[1])
 local sign, layout = ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
-  done = done, meta = meta, tags = tags, groups = groups, line = line, logs = logs }
-local call = { mode = mode, spent = 0, entered = 0, now = now, first = first }
+  done = done, meta = meta, tags = tags, groups = groups, line = line, order = order,
+  lanes = lanes, wake = wake, logs = logs }
+local call = { mode = mode, spent = 0, entered = 0, now = now, first = first, horizon = horizon,
+  bytes = bytes }
 
 local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates', 'closed', 'logs')
 keys.logs = state[6] and logs
@@ -60,26 +65,14 @@ if state[5] and closed then
   --@lazy
   unlessClosed = closedReply
 end
+local written, inOrder
 if mode == 'debounce' then
   --@lazy
-  debounced, written = debouncedAs, writeNews
+  call.debounced, written = debouncedAs, writeNews
 end
-
-local function judge(member, record, due)
-  local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
-  if not isInstant then return ('bad-due %.0f'):format(now) end
-  local isDots = member:find('^j:%.%.?$')
-  if not member:find('^j:[!-~]+$') or isDots or #member > 200 then return 'bad-member' end
-  -- @record-version
-  if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
-  if #record > bytes then return 'too-large' end
-  local length = redis.call('HSTRLEN', jobs, member)
-  if length == 0 and not debounced then return 'ok' end
-  local job = { member = member, record = record, length = length, due = due }
-  if not debounced then return knownAs(keys, call, job) end
-  -- @due-now
-  job.due = due > 0 and due or now
-  return debounced(keys, call, job)
+if order and state[4] and lettersIn(state[4]) then
+  --@lazy
+  inOrder = orderingIn(keys, now)
 end
 
 local replies, added, soonest, size = {}, 0, math.huge, 0
@@ -87,6 +80,9 @@ local scores, records, fresh, over, held, words = {}, {}, {}, {}, {}, {}
 
 local function write(isTime)
   if size == 0 or not isTime then return end
+  if inOrder then
+    inOrder.note()
+  end
   -- @index-job
   redis.call('ZADD', scheduled, unpack(scores))
   if #fresh > 0 then
@@ -108,10 +104,11 @@ end
 
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local due, reply, tagged, isOver, generation, before, news = tonumber(text), 'later', nil
+  local due, reply, isOver, generation, before, news = tonumber(text), 'later', false, nil, nil, nil
+  local tagged, told
   write(held[member] or size >= 500)
   if not call.isFull then
-    reply, isOver, generation, before, news = judge(member, record, due)
+    reply, isOver, generation, before, news = judgeJob(keys, call, member, record, due)
     tagged = (reply == 'ok' or reply == 'replaced') and tagsOf(record) or nil
     if tagged and tagged:find(' set:', 1, true) or before and before:find(' set:', 1, true) then
       --@lazy
@@ -127,6 +124,9 @@ for at = 6, #ARGV, 3 do
   if reply == 'replaced' and news then
     reply, soonest = written(keys, call, news), math.min(soonest, tonumber(news.score) or soonest)
   elseif reply == 'ok' or reply == 'replaced' then
+    if inOrder then
+      due, told, text = inOrder.place(member, due, reply, text)
+    end
     if reply == 'replaced' then
       local waits = redis.call('ZSCORE', scheduled, member)
       if waits then
@@ -152,7 +152,7 @@ for at = 6, #ARGV, 3 do
     end
     added, soonest = added + (reply == 'ok' and 1 or 0), math.min(soonest, due)
   end
-  replies[#replies + 1] = reply
+  replies[#replies + 1] = reply .. (told or '')
 end
 write(true)
 if added > 0 then

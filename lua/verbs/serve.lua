@@ -2,12 +2,13 @@
 -- serve: what a worker has done is completed, what it was given is started, and new entries are
 -- delivered to it and started, all in one call.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, end-mark, mint, group,
---       head, let-go, digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads,
---       shutting, letting-through, lateness, pending, dead-letter, named, past, closed-tags, sets,
---       callback, end-tags, turn-away, offered, start-one, repeated, starting, end-many,
---       completion, delivery, filling
+--       head, let-go, digits, line, gate, pausing, nudge, again, own, keeping, lanes, opening,
+--       yielding, leaving, turns, heads, shutting, letting-through, lateness, pending, dead-letter,
+--       named, past, closed-tags, sets, callback, end-tags, turn-away, offered, start-one,
+--       repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
---       11 lanes  12 holds  13 groups  14 work  15 wake  16 closed  17 logs  18 past  19 ended
+--       11 lanes  12 holds  13 groups  14 order  15 work  16 wake  17 closed  18 logs  19 past
+--       20 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
 --       then per job: entry, member, token, mark
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
@@ -26,11 +27,11 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local groups, work, wake = KEYS[13], KEYS[14], KEYS[15]
-local closed, logs, past, ended = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local groups, order, work, wake = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local closed, logs, past, ended = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake,
+  lanes = lanes, holds = holds, groups = groups, order = order, work = work, wake = wake,
   closed = closed, logs = logs }
 local serverMs, micros = clock()
 local set, consumer, bytes = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
@@ -40,6 +41,10 @@ local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gate', 'closed',
   'ahead', 'logs')
+if state[2] then
+  --@lazy
+  state[2] = pauseIn(state[2], state[4])
+end
 keys.closed, keys.logs = state[6] and closed, state[8] and logs
 local gate
 if state[4] then

@@ -2,10 +2,11 @@
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, mint, head, let-go, digits,
---       line, gate, own, lanes, opening, leaving, lateness, pending, dead-letter, named, past,
---       closed-tags, sets, nudge, callback, end-tags, turn-away, offered, start-one, starting
+--       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, lateness, pending,
+--       dead-letter, named, past, closed-tags, sets, nudge, callback, end-tags, turn-away, offered,
+--       start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
---       11 lanes  12 holds  13 groups  14 closed  15 logs  16 past  17 ended
+--       11 lanes  12 holds  13 groups  14 order  15 closed  16 logs  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
@@ -29,10 +30,12 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local closed, logs, past, ended = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local order, closed, logs = KEYS[14], KEYS[15], KEYS[16]
+local past, ended = KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups, closed = closed, logs = logs }
+  lanes = lanes, holds = holds, groups = groups, order = order, closed = closed,
+  logs = logs }
 local serverMs, micros = clock()
 local set, consumer, bytes = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local now = set or serverMs
@@ -43,6 +46,10 @@ end
 
 local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate', 'closed',
   'ahead', 'logs')
+if state[2] then
+  --@lazy
+  state[2] = pauseIn(state[2], state[3])
+end
 keys.closed, keys.logs = state[5] and closed, state[7] and logs
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, #entries / 3)
 call.ahead = state[6]

@@ -11,7 +11,7 @@ const HEAD = `/**
 /** One value. */
 export interface SettingPart {
   readonly name: string;
-  readonly kind: 'limit' | 'count' | 'duration' | 'rate' | 'share' | 'flag';
+  readonly kind: 'limit' | 'count' | 'duration' | 'rate' | 'share' | 'flag' | 'word';
   readonly doc: string;
   readonly allowed: string;
   /** What holds where it is not said. */
@@ -54,5 +54,5 @@ function partsOf(setting) {
   });
 }
 
-/** @param {(typeof groupLimitRows)[number]} limit */
+/** @param {(typeof perGroupRows)[number]} limit */
 const limitOf = ({ name, row: { kind, doc, allowed } }) => ({ name, kind, doc, allowed });

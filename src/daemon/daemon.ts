@@ -369,6 +369,7 @@ function moversOf(parts: {
       version,
       startedMs: systemClock.wallMs(),
       queues: [],
+      keepsOrder: true,
     },
     limits: {
       batch: 500,

@@ -182,6 +182,14 @@ export interface Schemas {
   readonly GroupReport: {
     readonly queue: string;
     readonly holders: readonly Schemas['Holder'][];
+    readonly keeper?: {
+      readonly id: string;
+      readonly bare: boolean;
+      readonly deadLetter?: string;
+      readonly attempt: number;
+      readonly owner?: string;
+      readonly dueMs?: number;
+    };
     readonly nowMs: number;
     readonly group: string;
     readonly running: number;
@@ -650,13 +658,21 @@ export interface Schemas {
   };
   readonly JobWait: {
     readonly obstacles: readonly {
-      readonly kind: 'group-closed' | 'group-full' | 'group-rate' | 'no-worker' | 'paused' | 'queue-closed' | 'queue-full' | 'rate';
+      readonly kind: 'group-closed' | 'group-full' | 'group-kept' | 'group-rate' | 'no-worker' | 'paused' | 'queue-closed' | 'queue-full' | 'rate';
       readonly sinceMs?: number;
       readonly reason?: string;
       readonly text: string;
       readonly limit?: number;
       readonly running?: number;
       readonly holders?: readonly Schemas['Holder'][];
+      readonly keeper?: {
+        readonly id: string;
+        readonly bare: boolean;
+        readonly deadLetter?: string;
+        readonly attempt: number;
+        readonly owner?: string;
+        readonly dueMs?: number;
+      };
       readonly untilMs?: number;
     }[];
     readonly text: string;
@@ -670,7 +686,7 @@ export interface Schemas {
     readonly before?: number;
     readonly perSecond?: number;
     readonly pacedBy?: 'concurrency' | 'group' | 'group-rate' | 'rate' | 'slots';
-    readonly untold?: 'few-runs' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'slots-unknown' | 'unsteady';
+    readonly untold?: 'few-runs' | 'group-kept' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'slots-unknown' | 'unsteady';
     readonly text: string;
   };
   readonly Scheduled: {
@@ -742,6 +758,7 @@ export interface Schemas {
     readonly status: 'already' | 'changed' | 'indeterminate' | 'kept' | 'over' | 'ready' | 'rescheduled' | 'running' | 'unknown';
     readonly dueMs?: number;
     readonly wasMs?: number;
+    readonly waitingBehind?: number;
     readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
     readonly etag?: string;
   };
@@ -925,6 +942,7 @@ export interface Schemas {
     readonly id?: string;
     readonly dueMs?: number;
     readonly deadLetter?: string;
+    readonly place?: 'first' | 'last';
     readonly status: 'changed' | 'closed' | 'empty' | 'gone' | 'indeterminate' | 'live' | 'scheduled';
   };
   readonly ReplayedMany: {
@@ -1188,6 +1206,8 @@ export interface Schemas {
               readonly burst?: number;
             };
             readonly concurrency?: number | false;
+            readonly order?: false | 'strict';
+            readonly onDead?: false | 'continue' | 'hold';
           };
           readonly maxPending?: number | false;
           readonly history?: false | true | {
@@ -1239,6 +1259,8 @@ export interface Schemas {
               readonly burst?: number;
             };
             readonly concurrency?: number | false;
+            readonly order?: false | 'strict';
+            readonly onDead?: false | 'continue' | 'hold';
           };
           readonly maxPending?: number | false;
           readonly history?: false | true | {
@@ -1531,6 +1553,8 @@ export interface Schemas {
         readonly burst?: number;
       } | false;
       readonly maxPending?: number | false;
+      readonly order?: 'strict' | false;
+      readonly onDead?: ('continue' | 'hold') | false;
     };
     readonly groups?: {
       readonly [key: string]: Schemas['GroupLimits'];
@@ -1596,6 +1620,8 @@ export interface Schemas {
         readonly burst?: number;
       } | false;
       readonly maxPending?: number | false;
+      readonly order?: 'strict' | false;
+      readonly onDead?: ('continue' | 'hold') | false;
     };
     readonly groups?: {
       readonly [key: string]: Schemas['GroupLimits'];
@@ -1660,6 +1686,8 @@ export interface Schemas {
           readonly burst?: number;
         } | false;
         readonly maxPending?: number | false;
+        readonly order?: 'strict' | false;
+        readonly onDead?: ('continue' | 'hold') | false;
       };
       readonly groups?: {
         readonly [key: string]: Schemas['GroupLimits'];

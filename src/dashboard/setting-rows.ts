@@ -6,7 +6,7 @@
 /** One value. */
 export interface SettingPart {
   readonly name: string;
-  readonly kind: 'limit' | 'count' | 'duration' | 'rate' | 'share' | 'flag';
+  readonly kind: 'limit' | 'count' | 'duration' | 'rate' | 'share' | 'flag' | 'word';
   readonly doc: string;
   readonly allowed: string;
   /** What holds where it is not said. */
@@ -180,8 +180,8 @@ export const settingRows: readonly SettingRow[] = [
   {
     "name": "perGroup",
     "kind": "perGroup",
-    "doc": "How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run",
-    "allowed": "1 to 1000, or concurrency (1 to 1000), rate and maxPending (1 to 1000000000); false for no limit",
+    "doc": "How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run; with order they start one after the other, over retries too",
+    "allowed": "1 to 1000, or concurrency (1 to 1000), rate, maxPending (1 to 1000000000), order (strict) and onDead (continue, hold); false for no limit",
     "scope": "write",
     "parts": [
       {
@@ -201,6 +201,18 @@ export const settingRows: readonly SettingRow[] = [
         "kind": "limit",
         "doc": "New jobs of the group are refused while this many wait or run",
         "allowed": "1 to 1000000000, or false for no limit"
+      },
+      {
+        "name": "order",
+        "kind": "word",
+        "doc": "Whether who was let through has its group until it is over, also over retries",
+        "allowed": "strict, or false"
+      },
+      {
+        "name": "onDead",
+        "kind": "word",
+        "doc": "In strict order, whether the group of a dead letter goes on, or is held until that is replayed or removed, or somebody opens the group",
+        "allowed": "continue, hold, or false"
       }
     ]
   },

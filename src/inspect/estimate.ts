@@ -32,7 +32,7 @@ const READY_MAX = 1000;
 const CHECKED_MINUTES = 5;
 
 type Waiting = Pick<JobReport, 'queue' | 'partition' | 'id' | 'bare' | 'state' | 'nowMs'> & {
-  readonly waitsFor?: Pick<NonNullable<JobReport['waitsFor']>, 'priority' | 'ahead'> | undefined;
+  readonly waitsFor?: Pick<NonNullable<JobReport['waitsFor']>, 'priority' | 'ahead' | 'obstacles'> | undefined;
 };
 
 /**
@@ -49,6 +49,7 @@ async function estimated(place: Namespaced, job: Waiting): Promise<StartEstimate
   const ref = refs[job.partition];
   if (!ref) return undefined;
   const partition = await stats(place.redis, ref);
+  if (job.waitsFor?.obstacles.some(({ kind }) => kind === 'group-kept')) return notTold('group-kept');
   const paced = await pacedBy(place, { refs, partition, queue: job.queue });
   if (typeof paced === 'string') return notTold(paced);
   const spot =

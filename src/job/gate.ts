@@ -20,16 +20,18 @@ export interface PartitionGates {
   readonly groups: readonly (readonly [group: string, limits: string])[];
   /** Groups have a limit of pending jobs, so a new job of a group says in its record that it counts. */
   readonly isCounted?: boolean;
+  /** Who was let through has its group until it is over, so a new job of a group that has no time gets it from its partition. */
+  readonly isStrict?: boolean;
 }
 
 /**
  * The share of one of several partitions, as `K:meta` has it in `gates`: microseconds per job of the rate, burst, concurrency,
  * and limit per group; 0 for no limit. Then, where they are needed: what `lua/lib/own.lua` has to know; p and the limit of the
  * pending jobs of all groups; s, which partition it is, how many there are and the burst of all, where that is less than one for
- * each partition. The rate and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole.
- * Undefined: the queue is not gated.
+ * each partition; at the end s, for strict order, and sh, where a dead letter holds its group as well. The rate and the
+ * concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
  *
- * `gateOf` of `lua/lib/gate.lua` reads the text with three patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
+ * `gateOf` of `lua/lib/gate.lua` reads the text with four patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
  *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
@@ -48,9 +50,13 @@ export function gateShare(
   const own = ownPart(settings.groupRate ?? 0, groups);
   const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
   const places = rate !== 0 && rate.burst < partitions ? ` s${partition}/${partitions}/${rate.burst}` : '';
-  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}${places}`;
-  return { share, groups, ...(pending !== '' && { isCounted: true }) };
+  const letters = isStrict(settings) ? (settings.groupOnDead === 'hold' ? ' sh' : ' s') : '';
+  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}${places}${letters}`;
+  return { share, groups, ...(pending !== '' && { isCounted: true }), ...(letters !== '' && { isStrict: true }) };
 }
+
+/** Whether jobs of a group start one after the other, over retries too. */
+export const isStrict = ({ perGroup, groupOrder }: GateSettings): boolean => groupOrder === 'strict' && perGroup === 1;
 
 /** Whether a new job of a group counts in it: there is a limit of the pending jobs of all groups, or of some. */
 export const countsGroups = ({ groupPending = 0, groups = {} }: GateSettings): boolean =>
@@ -98,10 +104,35 @@ export function checkGateSettings(
       `queue ${queue} is at-most-once: its jobs are over before their handlers, so nobody can count what runs; allowed for it: rate and fair`,
     );
   }
+  checkOrder(queue, { perGroup, ...more });
   if (concurrency > 0 && concurrency < partitions) {
     throw new DuestreamError(
       'bad-input',
       `concurrency ${concurrency} of queue ${queue} cannot be divided among its ${partitions} partitions; allowed: ${partitions} or more; or perGroup ${concurrency}, and one group for all jobs that are to be limited, which is exact in any number of partitions; or a queue with one partition`,
+    );
+  }
+}
+
+/** @throws DuestreamError `bad-input` */
+function checkOrder(queue: string, { perGroup = 0, groupOrder, groupOnDead, groups = {} }: GateSettings): void {
+  const isOrdered = groupOrder === 'strict';
+  if (isOrdered && perGroup !== 1) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${queue} has order: 'strict' and ${perGroup === 0 ? 'no concurrency of its groups' : `concurrency ${perGroup} of its groups`}; allowed: perGroup: { concurrency: 1, order: 'strict' }, as its jobs start one after the other`,
+    );
+  }
+  const [name, own] = Object.entries(groups).find(([, { concurrency = 1 }]) => isOrdered && concurrency !== 1) ?? [];
+  if (name !== undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      `group ${name} of queue ${queue} has concurrency ${own?.concurrency === 0 ? 'false' : own?.concurrency}, and the queue has order: 'strict'; allowed: concurrency 1, or a second queue for it`,
+    );
+  }
+  if (groupOnDead === 'hold' && !isOrdered) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${queue} has onDead: 'hold' without an order; allowed: perGroup: { concurrency: 1, order: 'strict', onDead: 'hold' }`,
     );
   }
 }

@@ -34,6 +34,8 @@ import {
   type StoredParts,
   share,
   storedName,
+  type WordKind,
+  word,
   type YesKind,
   yes,
 } from './setting-kinds.ts';
@@ -62,15 +64,21 @@ export type GroupSetting = (LimitKind | RateKind | CountKind) &
     /** Its key in the JSON of single groups. */
     readonly key: string;
     /** As a limit of all groups, a part of `perGroup`; undefined: only single groups have it. */
-    readonly each?: {
-      /** Its field in the registry. */
-      readonly field: string;
-      /** Of `queues set`. */
-      readonly flag: string;
-      readonly help: string;
-      readonly short: Short;
-    };
+    readonly each?: Each;
   };
+
+/** Something of all groups, a part of `perGroup`. */
+interface Each {
+  /** Its field in the registry. */
+  readonly field: string;
+  /** Of `queues set`. */
+  readonly flag: string;
+  readonly help: string;
+  readonly short: Short;
+}
+
+/** What all groups have alike, and no single group of its own. */
+export type EachSetting = WordKind & Described & { readonly each: Each };
 
 /** What each group may have, and a single group of its own. The order is that of the JSON in the registry. */
 const groupSettings = {
@@ -129,15 +137,52 @@ const groupSettings = {
   },
 } as const satisfies Readonly<Record<string, GroupSetting>>;
 
+/** What holds of all groups alike. */
+const eachSettings = {
+  /**
+   * `strict`: jobs of a group start one after the other, in the order of their due times and whatever becomes of them. Who was let
+   * through has its group until it is over, also while it waits for a retry. Only with `concurrency: 1`. Default: no order.
+   */
+  order: {
+    ...word(['strict']),
+    doc: 'Whether who was let through has its group until it is over, also over retries',
+    help: 'let who was let through have its group until it is over, also over retries',
+    example: 'strict',
+    each: {
+      field: 'groupOrder',
+      flag: 'group-order',
+      help: 'let jobs of a group start one after the other, over retries too; needs one per group',
+      short: ['# order', 'strict order'],
+    },
+  },
+  /**
+   * In strict order, what becomes of the group of a job that is dead: `continue`, the next one starts; `hold`, none does until the
+   * dead letter is replayed or removed, or somebody opens the group. Default `continue`.
+   */
+  onDead: {
+    ...word(['continue', 'hold']),
+    doc: 'In strict order, whether the group of a dead letter goes on, or is held until that is replayed or removed, or somebody opens the group',
+    help: 'what a dead letter does to its group',
+    example: 'hold',
+    each: {
+      field: 'groupOnDead',
+      flag: 'group-on-dead',
+      help: 'in strict order: hold the group of a dead letter until somebody decides, or continue',
+      short: ['dead letters: #', 'rule for dead letters'],
+    },
+  },
+} as const satisfies Readonly<Record<string, EachSetting>>;
+
 type GroupTable = typeof groupSettings;
 type GroupSettingName = keyof GroupTable;
+type EachTable = typeof eachSettings;
 
 /** What each group may have. */
 type PerGroup = {
   readonly [Name in keyof typeof groupSettings as (typeof groupSettings)[Name] extends { readonly each: object }
     ? Name
     : never]?: GivenOf<(typeof groupSettings)[Name]> | undefined;
-};
+} & { readonly [Name in keyof typeof eachSettings]?: GivenOf<(typeof eachSettings)[Name]> | undefined };
 
 /** What a group of its own may have. What is not said is as all groups have it; `false`: this group has no such limit. */
 export type GroupLimits = {
@@ -164,8 +209,17 @@ export const groupLimitRows: readonly GroupRow[] = [
   ...groupRows.filter(isOfEach),
   ...groupRows.filter((one) => !isOfEach(one)),
 ];
-export const perGroupRows: readonly GroupRow[] = groupLimitRows.filter(isOfEach);
-const namesOf = (rows: readonly GroupRow[]): readonly string[] => rows.map(({ name }) => name);
+interface EachRow {
+  readonly name: string;
+  readonly row: GroupSetting | EachSetting;
+}
+
+/** The parts of `perGroup`: what single groups may have of their own too, and then what all have alike. */
+export const perGroupRows: readonly EachRow[] = [
+  ...groupLimitRows.filter(isOfEach),
+  ...Object.entries<EachSetting>(eachSettings).map(([name, row]) => ({ name, row })),
+];
+const namesOf = (rows: readonly { readonly name: string }[]): readonly string[] => rows.map(({ name }) => name);
 
 /** How many names of groups may have limits of their own. */
 export const GROUPS_MAX = 1000;
@@ -179,9 +233,14 @@ interface PerGroupKind extends Pick<SettingKind, 'off' | 'samples'> {
 
 type GroupsKind = SettingKind<Readonly<Record<string, GroupLimits>>, Readonly<Record<string, GroupSettings>>, 'groups'>;
 
-const withAllowed = (rows: readonly GroupRow[], last: string): string =>
+const withAllowed = (rows: readonly EachRow[], last: string): string =>
   listed(
-    rows.map(({ name, row }) => (row.kind === 'rate' ? name : `${name} (${row.range.min} to ${row.range.max})`)),
+    rows.map(({ name, row }) => {
+      if (row.kind === 'rate') return name;
+      return row.kind === 'word'
+        ? `${name} (${row.words.join(', ')})`
+        : `${name} (${row.range.min} to ${row.range.max})`;
+    }),
     last,
   );
 
@@ -189,7 +248,12 @@ const perGroup = (): PerGroupKind => ({
   kind: 'perGroup',
   allowed: `1 to 1000, or ${withAllowed(perGroupRows, 'and')}; false for no limit`,
   off: NO_LIMIT,
-  samples: [false, 3, { concurrency: false, rate: '1/s', maxPending: 9 }],
+  samples: [
+    false,
+    3,
+    { concurrency: false, rate: '1/s', maxPending: 9 },
+    { concurrency: 1, order: 'strict', onDead: 'hold' },
+  ],
 });
 
 const groups = (): GroupsKind => ({
@@ -426,13 +490,14 @@ export const queueSettings = {
   },
   /**
    * How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. Or more of it: how many, how many may
-   * start in a time, and how many may be pending. `false` takes a limit back.
+   * start in a time, how many may be pending, and whether they keep their order over retries. `false` takes a limit back.
    *
    * @example { perGroup: { concurrency: 2, rate: '1/s', maxPending: 1000 } }
+   * @example { perGroup: { concurrency: 1, order: 'strict', onDead: 'hold' } }
    */
   perGroup: {
     ...perGroup(),
-    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run',
+    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run; with order they start one after the other, over retries too',
     help: '',
     example: '1',
     limits: 'line',
@@ -480,12 +545,13 @@ type FieldOfEach<Name extends GroupSettingName> = GroupTable[Name] extends {
 }
   ? Field
   : never;
+type FieldOfAll<Name extends keyof EachTable> = EachTable[Name]['each']['field'];
 
 /** As they are stored, each in its own field of the registry. 0: no such limit; undefined: nobody ever said anything. */
 export type QueueSettings = Readonly<
   { [Word in QueueSettingName as Stored<Word>]?: StoredOf<Table[Word]> | undefined } & {
     [Name in GroupSettingName as FieldOfEach<Name>]?: StoredOf<GroupTable[Name]> | undefined;
-  }
+  } & { [Name in keyof EachTable as FieldOfAll<Name>]?: StoredOf<EachTable[Name]> | undefined }
 >;
 
 /** The name of a field in the registry. */

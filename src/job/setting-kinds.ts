@@ -66,6 +66,9 @@ export type DurationKind = SettingKind<DurationInput, number, 'duration'> & Rang
 export type RateKind = SettingKind<RateInput | false, Rate | 0, 'rate'>;
 export type PathsKind = SettingKind<readonly string[], Redaction, 'paths'>;
 export type YesKind = SettingKind<true, true, 'yes'>;
+export type WordKind<Word extends string = string> = SettingKind<Word | false, Word | 0, 'word'> & {
+  readonly words: readonly Word[];
+};
 
 export const NO_LIMIT = 'no limit';
 
@@ -93,6 +96,31 @@ export function limit(range: Range): LimitKind {
     off: NO_LIMIT,
     fromFlag: (given) => (given === 'none' ? false : given),
     samples: [false, min],
+  };
+}
+
+/** One of a few words, or `false` for none of them, which is stored as 0. */
+export function word<const Word extends string>(words: readonly Word[]): WordKind<Word> {
+  const wordIn = (given: unknown) => words.find((one) => one === given);
+  const allowed = `${words.join(', ')}, or false`;
+  return {
+    kind: 'word',
+    words,
+    allowed,
+    parse(given, what) {
+      const found = given === false ? 0 : wordIn(given);
+      if (found !== undefined) return found;
+      throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${allowed}`);
+    },
+    said: (stored) => (stored === 0 ? false : stored),
+    encode: String,
+    decode: (text) => (text === '0' ? 0 : wordIn(text)),
+    inShort: (stored) => (stored === 0 ? undefined : stored),
+    atRest: '0',
+    metavar: `<${words.join('|')}>`,
+    off: 'none',
+    fromFlag: (given) => (given === 'none' ? false : given),
+    samples: [false, ...words],
   };
 }
 

@@ -9,7 +9,7 @@ import { type DiaryEntry, type DiaryInterval, type DiaryState, diaryEntry, inter
 import type { Redis } from './connection/connect.ts';
 import { DIARY_MS, type PartitionRef } from './keys.ts';
 import { fieldsOf, list, type Reply, text } from './scripts/scripts.ts';
-import { pauseOf } from './scripts/upkeep.ts';
+import { pauseIn } from './scripts/upkeep.ts';
 
 /** As many as a script leaves. */
 const ENTRIES_MAX = 1000;
@@ -93,8 +93,8 @@ export async function pauseNow(
   { keys }: Pick<PartitionRef, 'keys'>,
   told: readonly DiaryInterval[],
 ): Promise<readonly DiaryInterval[]> {
-  const paused = await redis.hget(keys.meta, 'paused');
-  if (paused === null || told.some(({ what, toMs }) => what === 'paused' && toMs === undefined)) return told;
-  const { sinceMs, reason } = pauseOf(paused);
+  const pause = pauseIn(await redis.hget(keys.meta, 'paused'));
+  if (!pause || told.some(({ what, toMs }) => what === 'paused' && toMs === undefined)) return told;
+  const { sinceMs, reason } = pause;
   return [...told, { what: 'paused', fromMs: sinceMs, toMs: undefined, why: reason }];
 }

@@ -93,7 +93,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause (`paused`, in strict order behind a mark and the least version that may let jobs through), the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -163,6 +163,12 @@ export const partitionTable = {
     doc: 'group → the arrival of its rate in µs, until when it is closed in ms, and why, then a byte 1, when it last had a turn, and the interval of the rate of then; a space and a group, or the beginning of names and `*` → limits of its own; the empty name → their names',
     bound:
       'one per group whose rate is used or that is closed: the leader takes away those of which nothing is ahead of now; and at most 1,000 with limits of their own',
+  },
+  order: {
+    type: 'hash',
+    doc: 'of a queue in [strict order](../how-to/limits.md#in-strict-order): group → the member that has it until it is over; `!`, a dead letter, a space and its member while that one holds it. A space and a group → the last due time that was given in it',
+    bound:
+      'two per group. The end of the job takes the one away; what is left of others, and a due time that was given ten minutes ago, goes with a look of the leader, 200 fields a second',
   },
   past: {
     type: 'hash',

@@ -422,6 +422,7 @@ function identityOf(
     connections: all.reduce((sum, one) => sum + membersOf(one).length, 0),
     holds: true,
     pauses: true,
+    keepsOrder: true,
     ...(settings.read === 'poll' ? { polls: true } : {}),
   };
 }

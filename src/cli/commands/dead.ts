@@ -394,6 +394,7 @@ interface Result {
   readonly deadLetter: string;
   readonly id: string | undefined;
   readonly status: Replayed['status'];
+  readonly place?: Replayed['place'];
 }
 
 /** What one call of the library does. */
@@ -467,7 +468,9 @@ async function replayNamed(
   { queue, deadLetters, options }: Replaying,
 ): Promise<Exit> {
   const replies = await dead.replay(queue, deadLetters.map(parseAddress), options);
-  const results = replies.map(({ status, id }, at): Result => ({ deadLetter: deadLetters[at] ?? '', id, status }));
+  const results = replies.map(
+    ({ status, id, place }, at): Result => ({ deadLetter: deadLetters[at] ?? '', id, status, ...(place && { place }) }),
+  );
   const refused = results.filter(({ status }) => status !== 'scheduled');
   session.out.answer(
     { queue, replayed: results.length - refused.length, failed: refused.length, deadLetters: results },
@@ -528,4 +531,11 @@ const WHY: Readonly<Record<Result['status'], string>> = {
   changed: 'not replayed: it is another dead letter',
 };
 
-const lineOf = ({ deadLetter, id = '', status }: Result): string => line`${deadLetter}  ${id}  ${WHY[status]}`;
+/** Where it stands in strict order. */
+const PLACES = {
+  first: '; its group waited for it',
+  last: '; its group has gone on: it is a new job behind others',
+} as const;
+
+const lineOf = ({ deadLetter, id = '', status, place }: Result): string =>
+  line`${deadLetter}  ${id}  ${WHY[status]}${place === undefined ? '' : PLACES[place]}`;

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Group, GroupReport, Holder } from '../../client/groups/groups.ts';
 import { operations } from '../../client/operations.ts';
+import { keeperText } from '../../client/queues/why.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
@@ -100,7 +101,8 @@ async function runShow(session: Session, queue: string, group: string): Promise<
 }
 
 function factsOf(queue: string, found: GroupReport): readonly (readonly [string, string | undefined])[] {
-  const { group, running, waiting, priorities, waitMs, perGroup, isFull, weight, intervalMs, closed, nowMs } = found;
+  const { group, running, waiting, priorities, waitMs, perGroup, isFull, weight, intervalMs, nowMs } = found;
+  const { closed, keeper } = found;
   const { high, normal, low } = priorities;
   return [
     ['group', group],
@@ -111,6 +113,7 @@ function factsOf(queue: string, found: GroupReport): readonly (readonly [string,
     ['rate', intervalMs === undefined ? undefined : `one start each ${durationText(intervalMs)}`],
     ['weight', weight === 1 ? undefined : `${weight} turns where another has one`],
     ['closed', closed && closedText(closed, nowMs)],
+    ['held by', keeper && keeperText(keeper, nowMs)],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
   ];
 }

@@ -26,9 +26,9 @@ import { letGoByMs, pausedForHeld, stillHeld } from './held.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
-import { countedPlan, newerPlan, type Plan } from './plan.ts';
+import { countedPlan, inOrder, newerPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
-import { failureOf, notGated, type Scheduled, scheduledOf, type Updated, updatedOf } from './scheduled.ts';
+import { failureOf, notGated, notOrdered, type Scheduled, scheduledOf, type Updated, updatedOf } from './scheduled.ts';
 import { type Lane, neverSent, type Phase, type Place, type Turns, waitBehind } from './turns.ts';
 
 /** What sends a chunk: `createJobs` in `redis/scripts/jobs.ts`, behind the refusals of `client/parts.ts`. */
@@ -237,15 +237,8 @@ export class ScheduleBatch {
 
   /** Puts the job into the chunk of its partition that still takes jobs, or begins one. Undefined: not now, or refused. */
   #place(pending: Pending, layout: Layout, fresh: boolean): Chunk | undefined {
-    const { queue } = pending;
     const ref = homeOf(layout, pending.plan.id);
-    if (pending.plan.gated !== undefined && ref.gates === undefined) {
-      // The settings that are remembered may be older than the gate.
-      if (fresh) this.#fail(pending, notGated(queue.name, pending.plan.gated));
-      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
-      return undefined;
-    }
-    if (ref.gates?.isCounted && !this.#count(pending)) return undefined;
+    if (!this.#suits(pending, ref, fresh)) return undefined;
     const { plan, before, heldMs } = pending;
     const open = this.#open.get(ref.keys.jobs);
     let chunk = open && hasRoom(open, ref, plan) ? open : undefined;
@@ -268,6 +261,23 @@ export class ScheduleBatch {
     pending.chunk = chunk;
     this.#follow(pending);
     return chunk;
+  }
+
+  /** Whether its partition can honour what the job asks for. If not, it is refused, or placed anew once the settings are read. */
+  #suits(pending: Pending, ref: PartitionRef, fresh: boolean): boolean {
+    const { queue, plan } = pending;
+    const { gates } = ref;
+    if (plan.gated !== undefined && gates === undefined) {
+      // The settings that are remembered may be older than the gate.
+      if (fresh) this.#fail(pending, notGated(queue.name, plan.gated));
+      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
+      return false;
+    }
+    if (gates?.isStrict && plan.unordered !== undefined) {
+      this.#fail(pending, notOrdered(queue.name, plan.unordered));
+      return false;
+    }
+    return !gates?.isCounted || this.#count(pending);
   }
 
   /** Until the call before it is over, or stands in a chunk that takes this one too. */
@@ -363,7 +373,7 @@ export class ScheduleBatch {
     const settings = { mode, horizonMs, bytesMax: recordBytesMax, layoutAge, sends };
     const untilMs = letGoByMs({ clock, budgetMs: leftMs });
     while (items.length > 0) {
-      const plans = items.map(({ plan }) => plan);
+      const plans = ref.gates?.isStrict ? items.map(({ plan }) => inOrder(plan)) : items.map(({ plan }) => plan);
       // @send-chunk
       const policy = { clock, budgetMs: leftMs, onFailure };
       const send = (mayHaveRun: boolean) => {

@@ -32,6 +32,10 @@ export interface Plan {
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
   readonly gated?: string | undefined;
+  /** What no queue in strict order can honour, in words. */
+  readonly unordered?: string | undefined;
+  /** Nobody said a time: in strict order its partition gives it the next one of its group. */
+  readonly isNow?: true | undefined;
   /** The same call may have been carried out before, by somebody else: a debounce call that is overtaken then is done. */
   readonly isRepeated?: boolean;
   /** Its id was made for it, so no other call under way means it. */
@@ -122,7 +126,7 @@ function planned(
     strict: ifExists === 'error',
     isNewId: options.id === undefined,
     names: ifExists === 'update' ? namesOf(options, { hasData: data !== undefined, jobs: limits.jobs }) : undefined,
-    gated: needsGate(id, options),
+    ...needsOf(groupOf(id), options),
   };
 }
 
@@ -199,12 +203,20 @@ export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order
   return { ...plan, record: withOrder(plan.record, order) };
 }
 
-/** What of a job means something in a gated queue alone. */
-function needsGate(id: string, { priority }: ScheduleOptions): string | undefined {
-  const group = groupOf(id);
-  if (group !== undefined) return `group ${show(group)}`;
-  return priority === undefined || priority === 'normal' ? undefined : `priority ${show(priority)}`;
+/** What of a job means something in a gated queue alone, and what strict order makes of it: a priority would be a second order there. */
+function needsOf(group: string | undefined, options: ScheduleOptions): Pick<Plan, 'gated' | 'unordered' | 'isNow'> {
+  const { priority = 'normal' } = options;
+  const ofPriority = priority === 'normal' ? undefined : `priority ${show(priority)}`;
+  if (group === undefined) return { gated: ofPriority };
+  const isNow = isWithoutTime(options) ? true : undefined;
+  return { gated: `group ${show(group)}`, unordered: ofPriority, isNow };
 }
+
+const isWithoutTime = ({ at, delay, within, debounce }: ScheduleOptions): boolean =>
+  (at ?? within ?? debounce) === undefined && (delay === undefined || jobOptions.delay.check(delay, 'delay') === 0);
+
+/** The job as it is sent in strict order: its partition says when it is due, if nobody has. */
+export const inOrder = (plan: Plan): Plan => (plan.isNow === true ? { ...plan, dueMs: 0 } : plan);
 
 /**
  * The job as it is sent where the pending jobs of each group are counted: its record says that it counts. The same plan again

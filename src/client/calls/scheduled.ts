@@ -16,6 +16,13 @@ export const notGated = (queue: string, what: string): DuestreamError =>
     `the job has ${what}, and queue ${queue} is not gated; allowed: after "duestream queues set ${queue} --fair", or with fair, rate, concurrency or perGroup in its definition`,
   );
 
+/** The refusal of a job that a queue in strict order cannot honour. */
+export const notOrdered = (queue: string, what: string): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `the job has a group and ${what}, and jobs of a group of queue ${queue} are in strict order; allowed: no priority, or no group`,
+  );
+
 /** What became of one job that was scheduled. */
 export interface Scheduled {
   readonly id: string;
@@ -106,10 +113,11 @@ export function scheduledOf(
   const { id, dueMs } = plan;
   switch (reply.kind) {
     case 'ok':
-      return { id, queue, status: 'scheduled', dueMs };
+      return { id, queue, status: 'scheduled', dueMs: reply.dueMs ?? dueMs };
     case 'replaced':
+      return { id, queue, status: 'replaced', dueMs: reply.dueMs ?? dueMs };
     case 'running':
-      return { id, queue, status: reply.kind, dueMs };
+      return { id, queue, status: 'running', dueMs };
     case 'already':
       return { id, queue, status: 'already', dueMs: reply.dueMs ?? dueMs, ...(reply.over ? { over: reply.over } : {}) };
     case 'merged':

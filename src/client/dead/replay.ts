@@ -34,6 +34,11 @@ export interface Replayed {
   readonly id: string | undefined;
   /** With `scheduled`: epoch ms from which the job may run. */
   readonly dueMs: number | undefined;
+  /**
+   * With `scheduled`, in strict order: `first`: the job has its group again, which waited for it · `last`: its group has gone on, and
+   * the job is a new one behind others.
+   */
+  readonly place?: 'first' | 'last' | undefined;
 }
 
 /** When dead letters run again. Default: now. */
@@ -115,7 +120,10 @@ async function replayOne(reading: Reading, layout: Layout, request: ReplayReques
   if (!isMatch(ifMatch, etagOfDeadLetter(found.letter))) return { deadLetter, status: 'changed', id, dueMs: undefined };
   const reply = await replayPlaced(reading, found, dueMs);
   if (isMoved(reply)) return reply;
-  if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
+  if (reply.kind === 'ok') {
+    const { dueMs: madeMs, place } = reply;
+    return { deadLetter, status: 'scheduled', id, dueMs: madeMs, ...(place !== undefined && { place }) };
+  }
   return { deadLetter, status: reply.kind, id, dueMs: undefined };
 }
 

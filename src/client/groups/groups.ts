@@ -6,6 +6,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Holder } from '../../redis/read/groups.ts';
+import type { Keeper } from '../../redis/read/order.ts';
 import type { Calls } from '../calls/calls.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { type Repeating, withReadRetry } from '../calls/retry.ts';
@@ -21,7 +22,7 @@ import {
 } from './rules.ts';
 import { type Group, longestGroups, namedGroup, walkGroups } from './walk.ts';
 
-export type { CloseOptions, Group, GroupChange, GroupRules, Holder };
+export type { CloseOptions, Group, GroupChange, GroupRules, Holder, Keeper };
 
 /** How a list of groups goes on. */
 export interface GroupListOptions {
@@ -53,6 +54,8 @@ export interface GroupPage {
 export interface GroupReport extends Group {
   /** In the order in which they were let through, at most 100 of each partition. */
   readonly holders: readonly Holder[];
+  /** In strict order, the job that has the group until it is over, or the dead letter that holds it; undefined: nobody. */
+  readonly keeper: Keeper | undefined;
   /** When this was so, in epoch ms by the clock of Redis. */
   readonly nowMs: number;
 }
@@ -172,6 +175,9 @@ function report(
     const read = (ref: (typeof layout)[number]) =>
       withReadRetry('get a group', () => reader.holders(ref, { group, limit: HOLDERS_MAX }), policy);
     const holders = counts.running === 0 ? [] : await Promise.all(layout.map(read));
-    return { ...counts, holders: holders.flat().toSorted((one, other) => one.sinceMs - other.sinceMs), nowMs };
+    const keep = (ref: (typeof layout)[number]) =>
+      withReadRetry('get a group', () => reader.keeper(ref, group), policy);
+    const [keeper] = (await Promise.all(layout.map(keep))).flatMap((one) => one ?? []);
+    return { ...counts, holders: holders.flat().toSorted((one, other) => one.sinceMs - other.sinceMs), keeper, nowMs };
   });
 }

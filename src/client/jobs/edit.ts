@@ -5,6 +5,7 @@
  */
 import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
+import { groupOf } from '../../job/labels.ts';
 import type { Queue } from '../../job/queue.ts';
 import { editRecord, type RecordChange } from '../../job/record-edit.ts';
 import { digestOf, expiryIn, markOf } from '../../job/record-header.ts';
@@ -22,7 +23,7 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
 import { isDoubtful } from '../calls/repeats.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { notGated } from '../calls/scheduled.ts';
+import { notGated, notOrdered } from '../calls/scheduled.ts';
 import { nameIn } from '../query/walk.ts';
 import {
   type Act,
@@ -112,17 +113,23 @@ async function prepare(
   return prepared;
 }
 
-/** @throws DuestreamError `bad-input` for a priority where the queue is not gated, which would say nothing */
+/** @throws DuestreamError `bad-input` for a priority where the queue is not gated, which would say nothing, or in strict order */
 async function refusePriority(
   { reader }: Pick<Parts, 'reader'>,
   ref: PartitionRef,
   { items, policy }: { readonly items: readonly EditTarget[]; readonly policy: RetryPolicy },
 ): Promise<void> {
   const given = items.map(({ change }) => change.options.priority ?? 'normal').find((one) => one !== 'normal');
-  if (given === undefined || ref.gates !== undefined) return;
+  if (given === undefined) return;
+  const ordered = ref.gates?.isStrict ? items.find(({ id, change }) => isOrdered(id, change)) : undefined;
+  if (ordered) throw notOrdered(ref.queue, `priority ${show(ordered.change.options.priority)}`);
+  if (ref.gates !== undefined) return;
   if (await withReadRetry('edit', () => reader.isGated(ref), policy)) return;
   throw notGated(ref.queue, `priority ${show(given)}`);
 }
+
+const isOrdered = (id: string, { options }: Change): boolean =>
+  groupOf(id) !== undefined && (options.priority ?? 'normal') !== 'normal';
 
 const decided = (outcome: Outcome, result: Edited) => ({ decision: { outcome, result } });
 

@@ -46,6 +46,8 @@ export interface Rescheduled {
   readonly dueMs?: number;
   /** Epoch ms, with `rescheduled`; undefined for a job that was due and waited for a worker. */
   readonly wasMs?: number | undefined;
+  /** With `rescheduled` to a later time, in strict order: the job has its group until it is over, and so many in line wait for it. */
+  readonly waitingBehind?: number | undefined;
   readonly over?: OverState | undefined;
 }
 
@@ -88,10 +90,23 @@ export function rescheduling({ reader, jobs, horizonMs }: Parts): Act<Reschedule
         return { sent: { member: members[at] ?? '', dueMs, mode, seen } };
       });
     },
-    send: (ref, items) => jobs.reschedule(ref, items, { horizonMs }),
+    async send(ref, items) {
+      const replies = await jobs.reschedule(ref, items, { horizonMs });
+      return isMoved(replies) || !ref.gates?.isStrict ? replies : Promise.all(replies.map(behind(reader, ref, items)));
+    },
     decide: (answer) => (answer.item.shift ? decideShift(answer) : decideDue(answer)),
   });
 }
+
+/** Adds to a reply how many wait for a job that is put off and has its group. */
+const behind =
+  (reader: Pick<Parts['reader'], 'behind'>, ref: PartitionRef, items: readonly RescheduleItem[]) =>
+  async (reply: RescheduleReply, at: number): Promise<RescheduleReply> => {
+    if (reply.kind !== 'ok' || (reply.wasMs ?? 0) >= reply.dueMs) return reply;
+    // The change is made, whoever waits.
+    const waitingBehind = await reader.behind(ref, items[at]?.member ?? '').catch(() => undefined);
+    return waitingBehind === undefined ? reply : { ...reply, waitingBehind };
+  };
 
 /** What is sent for a job that is to be shifted. What may have been carried out is sent again as it was. */
 function shiftsOf({ reader, horizonMs }: Omit<Parts, 'jobs'>) {
@@ -162,8 +177,11 @@ function decideDue({
   isLastLook,
 }: Answered): Decision<Rescheduled> | undefined {
   switch (reply.kind) {
-    case 'ok':
-      return { outcome: 'done', result: { id, status: 'rescheduled', dueMs: reply.dueMs, wasMs: reply.wasMs } };
+    case 'ok': {
+      const { dueMs: nextMs, wasMs, waitingBehind } = reply;
+      const held = waitingBehind === undefined ? {} : { waitingBehind };
+      return { outcome: 'done', result: { id, status: 'rescheduled', dueMs: nextMs, wasMs, ...held } };
+    }
     case 'already':
       return { outcome: isRepeated ? 'done' : 'already', result: { id, status: 'already', dueMs: reply.dueMs } };
     case 'kept':

@@ -8,6 +8,7 @@ import { type EndsAsk, endsOf, type JobEnd } from '../../redis/read/ends.ts';
 import { type GroupsAsk, groupsOf, type Holder, holdersOf, type SeenGroups } from '../../redis/read/groups.ts';
 import { lastTokens, peek } from '../../redis/read/inspect.ts';
 import { lookAt } from '../../redis/read/look.ts';
+import { type Keeper, keeperOf, waitingBehind } from '../../redis/read/order.ts';
 import {
   type Ask,
   countScheduled,
@@ -48,6 +49,10 @@ export interface Reader {
     ref: PartitionRef,
     of: { readonly group: string; readonly limit: number },
   ) => Promise<readonly Holder[]>;
+  /** Who has a group in strict order. */
+  readonly keeper: (ref: PartitionRef, group: string) => Promise<Keeper | undefined>;
+  /** How many wait in line for a job that has its group. */
+  readonly behind: (ref: PartitionRef, member: string) => Promise<number | undefined>;
   /** Whether the partition is gated by now: the layout may be older. */
   readonly isGated: (ref: PartitionRef) => Promise<boolean>;
 }
@@ -69,5 +74,7 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   lastTokens: (ref, members) => lastTokens(redis, ref, members),
   groups: (ref, ask) => groupsOf(redis, ref, ask),
   holders: (ref, of) => holdersOf(redis, ref, of),
+  keeper: (ref, group) => keeperOf(redis, ref, group),
+  behind: (ref, member) => waitingBehind(redis, ref, member),
   isGated: (ref) => isGatedNow(redis, ref),
 });

@@ -1,9 +1,11 @@
 /** What a job in line waits for: how many come before it, and what lets nobody through. */
+import { idOf } from '../../job/codec.ts';
 import { type Shut, shutBy } from '../../job/gate.ts';
 import { groupOf, type Priority } from '../../job/labels.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Holder, holdersOf, type SeenWait, waitOf } from '../../redis/read/groups.ts';
+import { type Keeper, keeperOf } from '../../redis/read/order.ts';
 
 /** What a job in line waits for. */
 export interface JobWait {
@@ -37,6 +39,11 @@ export type WaitObstacle =
       readonly holders: readonly Holder[];
     }
   | {
+      /** In strict order, another job has the group until it is over, or a dead letter holds it. */
+      readonly kind: 'group-kept';
+      readonly keeper: Keeper;
+    }
+  | {
       /** The rate of the queue, or of the group. */
       readonly kind: 'rate' | 'group-rate';
       /** When the rate allows the next start, in epoch ms. */
@@ -62,14 +69,15 @@ export interface Waiter {
 }
 
 export async function jobWaitOf(redis: Redis, ref: PartitionRef, job: Waiter): Promise<JobWait> {
-  return jobWaitIn(await waitOf(redis, ref, job), (of) => holdersOf(redis, ref, of), job);
+  const [seen, keeper] = await Promise.all([waitOf(redis, ref, job), keeperOf(redis, ref, groupOf(job.member) ?? '')]);
+  return jobWaitIn(seen, (of) => holdersOf(redis, ref, of), { ...job, keeper });
 }
 
 /** The same from what was seen, in Redis or in the virtual time of the test kit. */
 export async function jobWaitIn(
   seen: SeenWait,
   holdersIn: (of: { readonly group?: string | undefined; readonly limit: number }) => Promise<readonly Holder[]>,
-  { nowMs, ...job }: Waiter,
+  { nowMs, keeper, ...job }: Waiter & { readonly keeper?: Keeper | undefined },
 ): Promise<JobWait> {
   const group = groupOf(job.member);
   const { gate, pause, ahead } = seen;
@@ -86,9 +94,19 @@ export async function jobWaitIn(
     group,
     priority: job.priority,
     ahead,
-    obstacles: pause ? [{ kind: 'paused', ...pause }, ...obstacles] : obstacles,
+    obstacles: [
+      ...(pause ? [{ kind: 'paused' as const, ...pause }] : []),
+      ...(keeper && isKeptFrom(job.member, keeper) ? [{ kind: 'group-kept' as const, keeper }] : []),
+      ...obstacles,
+    ],
   };
 }
+
+/** Who runs holds the limit of the group, which is told by that. */
+const isKeptFrom = (member: string, { id, bare, owner }: Keeper): boolean => {
+  const own = idOf(member);
+  return owner === undefined && (own.id !== id || own.bare !== bare);
+};
 
 function obstacleOf(kind: Shut, seen: SeenWait, holders: readonly Holder[]): WaitObstacle {
   const { gate, group, entries, held, closing } = seen;

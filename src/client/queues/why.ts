@@ -9,6 +9,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { isFull } from '../../redis/connection/memory.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import type { Keeper } from '../../redis/read/order.ts';
 import { nextLaneMs, openLanes } from '../../redis/scripts/gates.ts';
 import type { JobReport } from '../query/report.ts';
 import type { JobWait, WaitObstacle } from '../query/waits.ts';
@@ -344,6 +345,8 @@ function obstacleText(one: SeenObstacle, group: string | undefined, nowMs: numbe
       return `the queue is full: ${one.running} of ${one.limit} run`;
     case 'group-full':
       return `its group ${group} is full: ${one.running} of ${one.limit} run`;
+    case 'group-kept':
+      return `its group ${group} is held by ${keeperText(one.keeper, nowMs)}`;
     case 'rate':
       return `the rate allows the next start in ${span(Math.max(0, one.untilMs - nowMs))}`;
     case 'group-rate':
@@ -355,4 +358,23 @@ function obstacleText(one: SeenObstacle, group: string | undefined, nowMs: numbe
       return `${what} is closed for ${span(Math.max(0, one.untilMs - nowMs))} more${why}`;
     }
   }
+}
+
+/** Who has a group, and when that one goes on. @example '{acme}a, attempt 3 at 14:05:10 UTC' */
+export function keeperText({ id, attempt, owner, dueMs, deadLetter }: Keeper, nowMs: number): string {
+  if (deadLetter !== undefined) {
+    return `${id}, which is dead: replay or remove dead letter ${deadLetter}, or open the group`;
+  }
+  if (owner !== undefined) return `${id}, attempt ${attempt} of which runs`;
+  if (dueMs === undefined || dueMs <= nowMs) return `${id}, which waits for attempt ${attempt}`;
+  return `${id}, attempt ${attempt} at ${momentText(dueMs, nowMs)}`;
+}
+
+const DAY_MS = 86_400_000;
+
+/** The time of day of what comes within one, else the date too. */
+function momentText(ms: number, nowMs: number): string {
+  const [date = '', time = ''] = new Date(ms).toISOString().split('T');
+  const ofDay = `${time.slice(0, 8)} UTC`;
+  return ms - nowMs < DAY_MS ? ofDay : `${date} ${ofDay}`;
 }

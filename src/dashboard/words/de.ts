@@ -1064,6 +1064,8 @@ export const de: Words = {
         concurrency: 'auf einmal',
         rate: 'Rate',
         maxPending: 'ausstehend',
+        order: 'Reihenfolge',
+        onDead: 'Dead Letters',
         weight: 'Züge',
       },
       limitsOf: (group) => `Limits von ${group}`,
@@ -1107,7 +1109,7 @@ export const de: Words = {
         concurrency:
           'Wie viele Jobs auf einmal laufen dürfen, in allen Workern zusammen; die anderen warten in der Schlange',
         perGroup:
-          'Wie viele Jobs jeder Gruppe auf einmal laufen dürfen, oder auch, wie viele in einer Zeit beginnen dürfen; die anderen warten in der Schlange. Mit maxPending werden neue Jobs einer Gruppe abgelehnt, während so viele warten oder laufen',
+          'Wie viele Jobs jeder Gruppe auf einmal laufen dürfen, oder auch, wie viele in einer Zeit beginnen dürfen; die anderen warten in der Schlange. Mit maxPending werden neue Jobs einer Gruppe abgelehnt, während so viele warten oder laufen; mit order beginnen sie einer nach dem anderen, auch über Wiederholungen hinweg',
         groups:
           'Grenzen einzelner Gruppen, die von denen aller abweichen: nach Namen, oder nach dem Anfang von Namen und einem Stern. Sie ersetzen alle',
         fair: 'Gruppen und Prioritäten beginnen abwechselnd, auch ohne Grenze',
@@ -1134,6 +1136,8 @@ export const de: Words = {
         'perGroup.concurrency': '1 bis 1000',
         'perGroup.rate': 'ein Text wie 10/s, 600/m, 100/h oder 50/d; von 1/d bis 100000/s',
         'perGroup.maxPending': '1 bis 1000000000',
+        'perGroup.order': 'strict',
+        'perGroup.onDead': 'continue oder hold',
       },
       emptyIs: 'Ein leeres Feld heißt: kein Limit.',
       emptyPart: (text) => `Leer: ${text}.`,

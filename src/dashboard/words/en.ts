@@ -1064,6 +1064,8 @@ export const en = {
         concurrency: 'at a time',
         rate: 'rate',
         maxPending: 'pending',
+        order: 'order',
+        onDead: 'dead letters',
         weight: 'turns',
       } as Readonly<Record<string, string>>,
       limitsOf: (group: string) => `Limits of ${group}`,

@@ -841,6 +841,41 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         },
         "description": "In the order in which they were let through, at most 100 of each partition."
       },
+      "keeper": {
+        "type": "object",
+        "properties": {
+          "id": {
+            "type": "string"
+          },
+          "bare": {
+            "type": "boolean"
+          },
+          "deadLetter": {
+            "type": "string",
+            "description": "It is this dead letter, which holds the group until it is replayed or removed, or somebody opens the group."
+          },
+          "attempt": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Its next start, or the one that runs: 1 is the first."
+          },
+          "owner": {
+            "type": "string",
+            "description": "The worker that runs it."
+          },
+          "dueMs": {
+            "type": "number",
+            "description": "When it is due again, epoch ms; left out: it runs, or waits for a worker.",
+            "example": 1763719000000
+          }
+        },
+        "required": [
+          "id",
+          "bare",
+          "attempt"
+        ],
+        "description": "In strict order, the job that has the group until it is over, or the dead letter that holds it; left out: nobody."
+      },
       "nowMs": {
         "type": "number",
         "description": "When this was so, in epoch ms by the clock of Redis.",
@@ -3305,6 +3340,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "enum": [
                 "group-closed",
                 "group-full",
+                "group-kept",
                 "group-rate",
                 "no-worker",
                 "paused",
@@ -3312,7 +3348,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "queue-full",
                 "rate"
               ],
-              "description": "As many run as the concurrency of the queue, or the limit of the group, allows. The rate of the queue, or of the group. Somebody has closed the queue, or the group."
+              "description": "As many run as the concurrency of the queue, or the limit of the group, allows. In strict order, another job has the group until it is over, or a dead letter holds it. The rate of the queue, or of the group. Somebody has closed the queue, or the group."
             },
             "sinceMs": {
               "type": "number",
@@ -3340,6 +3376,40 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "$ref": "#/components/schemas/Holder"
               },
               "description": "Who holds it, longest first, at most 10."
+            },
+            "keeper": {
+              "type": "object",
+              "properties": {
+                "id": {
+                  "type": "string"
+                },
+                "bare": {
+                  "type": "boolean"
+                },
+                "deadLetter": {
+                  "type": "string",
+                  "description": "It is this dead letter, which holds the group until it is replayed or removed, or somebody opens the group."
+                },
+                "attempt": {
+                  "type": "integer",
+                  "minimum": 0,
+                  "description": "Its next start, or the one that runs: 1 is the first."
+                },
+                "owner": {
+                  "type": "string",
+                  "description": "The worker that runs it."
+                },
+                "dueMs": {
+                  "type": "number",
+                  "description": "When it is due again, epoch ms; left out: it runs, or waits for a worker.",
+                  "example": 1763719000000
+                }
+              },
+              "required": [
+                "id",
+                "bare",
+                "attempt"
+              ]
             },
             "untilMs": {
               "type": "number",
@@ -3424,6 +3494,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "enum": [
           "few-runs",
+          "group-kept",
           "many-lanes",
           "no-leader",
           "no-worker",
@@ -3828,6 +3899,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Epoch ms, with `rescheduled`; left out for a job that was due and waited for a worker.",
         "example": 1763719000000
+      },
+      "waitingBehind": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "With `rescheduled` to a later time, in strict order: the job has its group until it is over, and so many in line wait for it."
       },
       "over": {
         "type": "string",
@@ -4721,6 +4797,14 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "deadLetter": {
         "type": "string",
         "description": "Left out where a job was named and has none."
+      },
+      "place": {
+        "type": "string",
+        "enum": [
+          "first",
+          "last"
+        ],
+        "description": "With `scheduled`, in strict order: `first`: the job has its group again, which waited for it · `last`: its group has gone on, and the job is a new one behind others."
       },
       "status": {
         "type": "string",
@@ -6162,6 +6246,44 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                   ]
                                 }
                               ]
+                            },
+                            "order": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "strict"
+                                  ]
+                                }
+                              ]
+                            },
+                            "onDead": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "continue"
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "hold"
+                                  ]
+                                }
+                              ]
                             }
                           }
                         }
@@ -6607,6 +6729,44 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                   "type": "boolean",
                                   "enum": [
                                     false
+                                  ]
+                                }
+                              ]
+                            },
+                            "order": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "strict"
+                                  ]
+                                }
+                              ]
+                            },
+                            "onDead": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "continue"
+                                  ]
+                                },
+                                {
+                                  "type": "string",
+                                  "enum": [
+                                    "hold"
                                   ]
                                 }
                               ]

@@ -1,6 +1,7 @@
 /** The settings of a queue and of its groups over HTTP: a shape for each row of `job/queue-settings.ts`. */
 import { z } from '@hono/zod-openapi';
 import {
+  type EachSetting,
   type GroupSetting,
   groupLimitRows,
   perGroupRows,
@@ -32,7 +33,7 @@ const rateShape = z.union(
 /** With what is said of it, which ends in what is allowed. */
 const describedAs = (shape: z.ZodType, description: string) => shape.optional().openapi({ description });
 
-function groupShape(row: GroupSetting) {
+function groupShape(row: GroupSetting | EachSetting) {
   switch (row.kind) {
     case 'limit':
       return describedAs(limitShape(row.range), `${row.doc}: ${limitWords(row.range)}`);
@@ -40,10 +41,17 @@ function groupShape(row: GroupSetting) {
       return describedAs(rateShape, `${row.doc}: ${row.allowed}`);
     case 'count':
       return describedAs(inRange(row.range), `${row.doc}.`);
+    case 'word':
+      return describedAs(wordShape(row.words), `${row.doc}: ${row.allowed}.`);
   }
 }
 
-const shapesOf = (rows: typeof groupLimitRows) =>
+const wordShape = (words: readonly string[]) => {
+  const error = `${words.join(', ')}, or false`;
+  return z.union([z.enum(words), z.literal(false)], { error });
+};
+
+const shapesOf = (rows: typeof perGroupRows) =>
   Object.fromEntries(rows.map(({ name, row }) => [name, groupShape(row)]));
 
 /** What a group may have of its own. */

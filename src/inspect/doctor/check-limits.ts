@@ -6,7 +6,7 @@
 
 import { type ProcessesById, processesOf } from '../../client/queues/processes.ts';
 import { limitsHolding, partitionSeen, type SeenPartition } from '../../client/queues/why.ts';
-import { isGated } from '../../job/gate.ts';
+import { isGated, isStrict } from '../../job/gate.ts';
 import { groupOf } from '../../job/labels.ts';
 import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
@@ -14,7 +14,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { askEach } from '../../redis/read/each-queue.ts';
 import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
-import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import { listQueues, olderBeside, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import { type Finding, leavingOut, type Subject } from './check.ts';
 
@@ -46,7 +46,8 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
     const queue = { layout, refs, all };
     const dead = await heldByDead(redis, queue, processes);
-    return [...undivided(layout), ...uneven(queue), ...(await misshared(redis, queue)), ...dead];
+    const own = [...undivided(layout), ...uneven(queue), ...outdated(layout, processes)];
+    return [...own, ...(await misshared(redis, queue)), ...dead];
   });
   const found = answered.found.flat();
   if (found.length === 0) {
@@ -61,6 +62,25 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     advice: [...new Set(found.map(({ advice }) => advice))].join('; '),
   };
   return leavingOut(flawed, answered.unread);
+}
+
+/** A process of an older version beside a queue in strict order: it starts nothing there, whatever it was started for. */
+function outdated(layout: QueueLayout, processes: ProcessesById): readonly Flaw[] {
+  const { queue } = layout;
+  const [older] = isStrict(layout)
+    ? olderBeside(
+        [...processes].map(([id, identity]) => ({ id, identity })),
+        queue,
+      )
+    : [];
+  if (!older) return [];
+  const { role, id, host, version = 'of before 0.2.0' } = older;
+  return [
+    {
+      text: `${show(queue)} is in strict order, and ${role} ${id} on ${host} has duestream ${version} and starts none of its jobs`,
+      advice: `bring all processes of ${queue} to one version; "duestream queues workers" says which version each one has`,
+    },
+  ];
 }
 
 /** Its leader compares them each minute, so only what was written just now, or has no leader, differs. */

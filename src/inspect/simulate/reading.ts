@@ -15,6 +15,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { groupsOf } from '../../redis/read/groups.ts';
 import { type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { heldUntil } from '../../redis/read/order.ts';
 import { type Place, placesOf, type Source } from '../../redis/read/places.ts';
 import { partitionNumber } from '../../redis/scripts/schedules.ts';
 import { dueOfFire, recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
@@ -37,7 +38,7 @@ export interface Known {
   readonly partitions: readonly PartitionStats[];
   /** Jobs that run: their groups. */
   readonly running: readonly { readonly group: number }[];
-  /** Of groups that are closed, or have used their rate. */
+  /** Of groups that are closed or held by a job that waits, or have used their rate. */
   readonly groupStates: ReadonlyMap<string, { readonly nextTurnMs: number; readonly closedMs: number }>;
   readonly due: number;
   readonly scheduled: number;
@@ -178,8 +179,12 @@ async function readGroups({ redis, groupStates, signal }: Reading, ref: Partitio
     signal?.throwIfAborted();
     const found = await groupsOf(redis, ref, { after, limit: GROUPS_SLICE });
     if (isMoved(found)) return;
+    const names = found.groups.map(({ group }) => group);
+    const held = await heldUntil(redis, ref, names);
     for (const { group, state } of found.groups) {
-      const { nextTurnMs = 0, closedMs = 0 } = state ?? {};
+      const { nextTurnMs = 0 } = state ?? {};
+      // Nobody starts either while the job that has the group waits itself.
+      const closedMs = Math.max(state?.closedMs ?? 0, held.get(group) ?? 0);
       if (nextTurnMs + closedMs > 0) groupStates.set(group, { nextTurnMs, closedMs });
     }
     if (found.groups.length < GROUPS_SLICE) return;

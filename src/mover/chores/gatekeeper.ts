@@ -5,6 +5,9 @@
  *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest,
  *                                                                    and the share is compared once more
  *
+ * In strict order the share and its mark are compared each second, as an older process may write both away: until they are
+ * there again nobody is let through. Beside the holds it looks at who has a group, each second as well.
+ *
  * Somebody who sets limits writes the registry and then the shares; what he was cut off from, or another program wrote, is
  * mended within that minute. The registry is read before a share is written and after it: what the leader has read may be old.
  *
@@ -13,7 +16,7 @@
  */
 import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { checkGates, GATE_PARTS, type GatePart, limit, mendGates } from '../../redis/scripts/gates.ts';
+import { checkGates, GATE_PARTS, type GatePart, isWrittenOver, limit, mendGates } from '../../redis/scripts/gates.ts';
 import { giveShare } from '../../redis/scripts/queues.ts';
 import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
@@ -41,6 +44,7 @@ interface Spot {
 }
 
 const HOLDS: Spot = { part: 'holds', cursor: '' };
+const ORDER: Spot = { part: 'order', cursor: '' };
 
 export function createGatekeeper(parts: GatekeeperParts): Chore {
   const { redis, ref, namespace, current, leading, clock } = parts;
@@ -59,7 +63,8 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
       return idle(IDLE_MS);
     }
     const { term } = leadership;
-    if (shared !== `${term} ${share.share}` || clock.monotonicMs() - sharedMs >= WALK_EVERY_MS) {
+    const isDue = shared !== `${term} ${share.share}` || clock.monotonicMs() - sharedMs >= WALK_EVERY_MS;
+    if (isDue || (await isWrittenOver(redis, ref, share))) {
       const reply = await giveShare(redis, { namespace, ref: current() }, ({ gates }) =>
         limit(redis, ref, { term, share: gates ?? share }),
       );
@@ -84,12 +89,14 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
     return spot.part === 'holds' ? REST_MS : WALK_REST_MS;
   }
 
-  /** Holds again and again; when it is time for that, everything else in between. */
+  /** Holds again and again, and in strict order who has a group; when it is time for that, everything else in between. */
   function nextPart(part: GatePart): Spot {
+    if (part === 'holds' && current().gates?.isStrict) return ORDER;
     const nowMs = clock.monotonicMs();
-    const isWalking = part !== 'holds' || nowMs - walkedMs >= WALK_EVERY_MS;
-    if (part === 'holds' && isWalking) walkedMs = nowMs;
-    const next = isWalking ? WALK[WALK.indexOf(part) + 1] : undefined;
+    const isRound = part === 'holds' || part === 'order';
+    const isWalking = !isRound || nowMs - walkedMs >= WALK_EVERY_MS;
+    if (isRound && isWalking) walkedMs = nowMs;
+    const next = isWalking ? WALK[WALK.indexOf(isRound ? 'holds' : part) + 1] : undefined;
     return next === undefined ? HOLDS : { part: next, cursor: '' };
   }
 

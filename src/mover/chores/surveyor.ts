@@ -16,6 +16,8 @@ import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { groupsOf, type SeenGroup, type SeenGroups } from '../../redis/read/groups.ts';
 import { addLook } from '../../redis/read/looks.ts';
+import { heldUntil } from '../../redis/read/order.ts';
+import { pauseIn } from '../../redis/scripts/upkeep.ts';
 import { type Chore, type Duty, turnsOf } from '../partition-loop.ts';
 
 export interface SurveyorParts extends Duty {
@@ -124,9 +126,15 @@ class Surveyor {
     await this.#since(nowMs);
     this.#looked = { serverMs: nowMs, atMs: clock.monotonicMs() };
     this.#second ??= { fromMs: nowMs, held: new Map() };
-    const partition = { gate, entries, isPaused: paused !== null, nowMs };
+    const partition = { gate, entries, isPaused: pauseIn(paused) !== undefined, nowMs };
     const causes = new Map([['', causeOf(partition)]]);
-    for (const group of waiting(found)) causes.set(group.group, causeOf(partition, group));
+    const all = waiting(found);
+    const names = all.map(({ group }) => group);
+    const held = await heldUntil(redis, current(), names);
+    for (const group of all) {
+      const isKept = !partition.isPaused && (held.get(group.group) ?? 0) > nowMs;
+      causes.set(group.group, isKept ? 'group-full' : causeOf(partition, group));
+    }
     this.#saw(causes, nowMs, found.groups);
     if (nowMs - this.#second.fromMs < SECOND_MS) return;
     await this.#tell(nowMs);

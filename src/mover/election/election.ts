@@ -30,7 +30,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { createShares } from '../../kernel/shares.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { elect, leaseTtl, renew, resign } from '../../redis/scripts/lease.ts';
+import { elect, holderOf, leaseTtl, renew, resign } from '../../redis/scripts/lease.ts';
 import { beatAges, type Identity } from '../../redis/scripts/presence.ts';
 
 interface ElectionParts {
@@ -40,8 +40,10 @@ interface ElectionParts {
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly events: Emitter;
-  /** Which daemons should lead the partition rather than this one. */
-  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
+  /** Which daemons should lead the partition rather than this one, and which are older than what it needs. */
+  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince' | 'isOlder'>;
+  /** The partition with the settings of its queue as they are now. Default: as it was given. */
+  readonly current?: () => PartitionRef;
 }
 
 export interface Leadership {
@@ -71,6 +73,8 @@ export class Election {
   #campaignFromMs = Number.NEGATIVE_INFINITY;
   /** Another process led at the last try. */
   #isFollower = false;
+  /** The term of an older process, which this one takes over where the partition has a mark. */
+  #over: string | undefined = undefined;
   /** When the leader before was last seen to prolong its lease, monotonic ms; undefined: this process saw none since it led. */
   #seenMs: number | undefined = undefined;
 
@@ -92,15 +96,18 @@ export class Election {
 
   /** Tries to become the leader; a follower asks first whether there is still one. Returns milliseconds until the next try; 0 when elected. */
   async campaign(): Promise<number> {
-    const { redis, ref, processId, leaseMs, clock } = this.#parts;
+    const { redis, ref, processId, leaseMs, clock, order } = this.#parts;
     this.#outrankedSinceMs = undefined;
-    const heldMs = this.#isFollower ? await leaseTtl(redis, ref) : 0;
+    // Whose lease it is counts where an older process may not have it.
+    const heldMs = this.#isFollower && !this.#isStrict() ? await leaseTtl(redis, ref) : 0;
     // A lease of another length than ours may be void: the script knows.
     if (heldMs > 0 && heldMs <= leaseMs) return this.#follow(heldMs);
     const sentMs = clock.monotonicMs();
     const silentMs = this.#seenMs === undefined ? undefined : sentMs - this.#seenMs;
-    const reply = await elect(redis, ref, { processId, leaseMs, silentMs });
+    const reply = await elect(redis, ref, { processId, leaseMs, silentMs, over: this.#over });
     this.#isFollower = reply.kind === 'held';
+    const isTooOld = reply.kind === 'held' && this.#isStrict() && order.isOlder(holderOf(reply.term));
+    this.#over = isTooOld ? reply.term : undefined;
     if (reply.kind === 'held') return this.#follow(reply.ttlMs);
     this.#seenMs = undefined;
     const { term, epoch } = reply;
@@ -109,6 +116,12 @@ export class Election {
     this.#lastTerm = term;
     this.#become({ term, epoch, trustedUntilMs: this.#trustedUntilMs(sentMs) }, '');
     return 0;
+  }
+
+  /** An older process does not keep the order of such a queue, and nothing starts there while it leads. */
+  #isStrict(): boolean {
+    const { ref, current = () => ref } = this.#parts;
+    return current().gates?.isStrict === true;
   }
 
   /** Another process leads: each of its passes prolongs its lease to the full length. */
@@ -174,7 +187,8 @@ export class Election {
     const { clock, order, ref } = this.#parts;
     const sinceMs = this.#outrankedSinceMs;
     this.#outrankedSinceMs = undefined;
-    if (sinceMs === undefined || !(await order.betterBeatSince(ref.keys.leader, sinceMs))) return false;
+    const { leader } = ref.keys;
+    if (sinceMs === undefined || !(await order.betterBeatSince(leader, sinceMs, this.#isStrict()))) return false;
     this.#campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
     await this.resign('a process of better rank is there');
     return true;
@@ -257,12 +271,19 @@ export class LeaderOrder {
     return this.#better.get(key) ?? [];
   }
 
-  /** Whether one of them has sent a heartbeat after this monotonic time. */
-  async betterBeatSince(key: string, sinceMs: number): Promise<boolean> {
+  /** Whether it is a daemon that does not keep strict order. */
+  isOlder(id: string): boolean {
+    const daemon = this.#daemons.get(id);
+    return daemon !== undefined && daemon.keepsOrder !== true;
+  }
+
+  /** Whether one of them has sent a heartbeat after this monotonic time. @param keepsOrder only those that keep strict order count */
+  async betterBeatSince(key: string, sinceMs: number, keepsOrder = false): Promise<boolean> {
     const { redis, namespace, clock } = this.#parts;
     const better = this.betterFor(key).flatMap((id) => this.#daemons.get(id) ?? []);
+    const meant = better.filter((one) => !keepsOrder || one.keepsOrder === true);
     const sentMs = clock.monotonicMs();
-    const ages = await beatAges(redis, namespace, better);
+    const ages = await beatAges(redis, namespace, meant);
     return [...ages.values()].some((ageMs) => sentMs - ageMs > sinceMs);
   }
 

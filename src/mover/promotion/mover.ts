@@ -53,7 +53,7 @@ interface MoverParts {
   readonly clock: Clock;
   readonly events: Emitter;
   /** Which daemons should lead the partition rather than this one. */
-  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
+  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince' | 'isOlder'>;
   /** A worker in this process that takes the jobs of a pass in the same call. */
   readonly loneWorker: Pick<LoneWorker, 'relay' | 'isPolled' | 'canHold'>;
   /** The partition with the settings of its queue as they are now. */

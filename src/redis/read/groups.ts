@@ -12,7 +12,7 @@ import { deliveryOf, readEntries } from '../scripts/ready.ts';
 import { type Delivery, type Moved, moved } from '../scripts/replies.ts';
 import { scripts } from '../scripts/script-table.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
-import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+import { type Pause, pauseIn } from '../scripts/upkeep.ts';
 import { startOf } from './inspect.ts';
 
 /** What a group may have in its partition. */
@@ -158,7 +158,7 @@ export async function waitOf(
   ]);
   const gate = gateState(gates ?? undefined, used ?? '', job.nowMs);
   const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
-  const pause = paused == null ? undefined : pauseOf(paused);
+  const pause = pauseIn(paused);
   const startedMs = token == null ? undefined : startOf(token);
   return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '', startedMs };
 }

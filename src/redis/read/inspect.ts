@@ -24,7 +24,7 @@ import { type ConsumerInfo, consumers, ownPending, readEntries } from '../script
 import type { Delivery, Moved } from '../scripts/replies.ts';
 import { scripts } from '../scripts/script-table.ts';
 import { dueOf, fieldsOf, list, type Reply, run, score, scoresOf, text } from '../scripts/scripts.ts';
-import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+import { type Pause, pauseIn } from '../scripts/upkeep.ts';
 import { stateAt } from './look.ts';
 
 export interface PartitionStats {
@@ -96,6 +96,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
   const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, waiting, since, sets, ...flat] =
     reply;
   const meta = fieldsOf(flat);
+  const pause = pauseIn(meta.get('paused'));
   const counters = [...meta]
     .filter(([field]) => field.startsWith('n.'))
     .map(([field, value]) => [field.slice(2), Number(value)]);
@@ -112,8 +113,8 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     done: Number(done),
     term: term === '' ? undefined : term,
     leaseTtlMs: Number(ttl),
-    paused: meta.has('paused'),
-    ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
+    paused: pause !== undefined,
+    ...(pause && { pause }),
     ...gateOf(meta, Number(now)),
     ...evictedOf(meta.get('evicted')),
     ...quotaOf(meta, Number(scheduled) + Number(waiting) + Math.max(0, Number(entries) - Number(stale))),

@@ -109,10 +109,10 @@ export async function checkAllGates(
 ): Promise<{ readonly looked: number; readonly found: readonly Damage[] }> {
   const found: Damage[] = [];
   let looked = 0;
-  for (const part of GATE_PARTS) {
+  for (const part of ref.gates?.isStrict ? [...GATE_PARTS, 'order' as const] : GATE_PARTS) {
     for (let cursor: string | undefined = ''; cursor !== undefined && found.length < most; ) {
       const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(redis, ref, { part, cursor, slice: limit });
-      const flaws = page.flaws.filter(({ kind }) => kind !== 'stale');
+      const flaws = page.flaws.filter(({ kind }) => kind !== 'stale' && kind !== 'spent');
       found.push(...flaws.map(({ kind, name }) => ({ kind, name: Buffer.from(name).toString('latin1'), detail: '' })));
       looked += page.looked;
       cursor = page.cursor;

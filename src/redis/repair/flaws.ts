@@ -135,6 +135,13 @@ const FLAWS: Readonly<Record<Kind, Row>> = {
     'take it away',
     'gates',
   ],
+  vacant: [
+    'I23',
+    'a group is kept in strict order by a job that is over, or by a dead letter that is gone; it keeps nobody, and the leader takes it away within seconds',
+    'take it away, and open the lanes of its group',
+    'gates',
+  ],
+  spent: ['I23', 'a due time that was given in a group long ago; the leader takes it away', 'take it away', 'gates'],
   unswept: [
     'I16',
     'the history has records that are in no order of ends, so no sweep would ever remove them; remove both keys of the history',

@@ -42,7 +42,13 @@ export type NotWaiting =
 
 export type RescheduleReply =
   /** `wasMs`: undefined for a job that was in ready. */
-  | { readonly kind: 'ok'; readonly wasMs: number | undefined; readonly dueMs: number }
+  | {
+      readonly kind: 'ok';
+      readonly wasMs: number | undefined;
+      readonly dueMs: number;
+      /** See `Rescheduled`; no script says it. */
+      readonly waitingBehind?: number;
+    }
   | { readonly kind: 'already' | 'kept'; readonly dueMs: number }
   /** By the new due time it would be too late to start. */
   | { readonly kind: 'expires'; readonly expiresAtMs: number }

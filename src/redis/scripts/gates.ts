@@ -6,6 +6,7 @@ import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
+import { leastVersionIn } from './upkeep.ts';
 
 /** Entries or groups of one slice, so that no call takes Redis long. */
 const SLICE = 200;
@@ -44,6 +45,17 @@ export async function otherShare(redis: Redis, { keys, gates, quota }: Partition
   const wanted = quota && `${quota.pending} ${quota.bytes}`;
   if (!wanted || !allotted || allotted === wanted) return undefined;
   return `maxPending and maxBytes ${allotted} instead of ${wanted}`;
+}
+
+/** Whether an older process has written over the share of a partition in strict order, or over its mark. */
+export async function isWrittenOver(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { share, isStrict = false }: PartitionGates,
+): Promise<boolean> {
+  if (!isStrict) return false;
+  const [gates, paused] = await redis.hmget(keys.meta, 'gates', 'paused');
+  return gates !== share || leastVersionIn(paused) === undefined;
 }
 
 /** Whether jobs wait in line here, by what the partition says itself. */
@@ -110,15 +122,19 @@ export async function close(
 
 /** What is compared with what. */
 export const GATE_PARTS = ['holds', 'entries', 'waiting', 'places', 'lanes'] as const;
-/** `groups`: what is left of groups whose rate is unused and that are closed no longer. */
-export type GatePart = (typeof GATE_PARTS)[number] | 'groups';
+/**
+ * `groups`: what is left of groups whose rate is unused and that are closed no longer; `order`: what is left in strict order of
+ * groups that nobody has.
+ */
+export type GatePart = (typeof GATE_PARTS)[number] | 'groups' | 'order';
 
 /**
  * What may be wrong: an entry of a group without its hold, a hold without its entry, a job that waits and is not in line, a
- * place in which nobody waits, a lane that is shut although its first job may have its turn.
+ * place in which nobody waits, a lane that is shut although its first job may have its turn. `vacant` and `spent` are left behind
+ * by what is over, and do no harm.
  */
 export interface GateFlaw {
-  readonly kind: 'unheld' | 'loose' | 'unlined' | 'stale' | 'shut' | 'unused';
+  readonly kind: 'unheld' | 'loose' | 'unlined' | 'stale' | 'shut' | 'unused' | 'vacant' | 'spent';
   /** An entry, a hold, a member, a place, a lane or a group. */
   readonly name: string;
 }

@@ -33,17 +33,20 @@ export async function elect(
     processId,
     leaseMs,
     silentMs,
+    over = '',
     nowMs,
   }: {
     readonly processId: string;
     readonly leaseMs: number;
     /** For how long the leader before has given no sign of life, as far as the caller knows. */
     readonly silentMs?: number | undefined;
+    /** The term of an older process, which may not lead a partition that has a mark: `lua/lib/pausing.lua`. */
+    readonly over?: string | undefined;
     readonly nowMs?: number;
   },
 ): Promise<ElectReply> {
   const silent = silentMs === undefined ? '' : Math.max(0, Math.round(silentMs));
-  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA, silent };
+  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA, silent, over };
   const [kind, term, detail] = list(await run(redis, scripts.elect, { keys: ref.keys, args }));
   if (kind === 'schema') refuseOther(`partition ${ref.partition} of queue ${ref.queue}`, text(term));
   if (kind === 'held') return { kind, term: text(term), ttlMs: Number(detail) };
@@ -160,7 +163,10 @@ export async function sweep(
     : { tombstones: Number(tombstones), deadLetters: Number(deadLetters), past: Number(past), more: more === 1 };
 }
 
-/** The process and the epoch in a term. */
+/** The process in a term. */
+export const holderOf = (term: string): string => term.split(':')[0] ?? '';
+
+/** The epoch in a term. */
 export function epochOf(term: string): number {
   return Number(term.split(':')[1] ?? 0);
 }

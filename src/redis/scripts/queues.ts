@@ -46,6 +46,7 @@ import {
   settingOfKey,
   toWrite,
 } from './overrides.ts';
+import { type Identity, presence } from './presence.ts';
 import { allot } from './quotas.ts';
 import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
@@ -174,12 +175,13 @@ interface Overridden {
 /**
  * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
- * @throws DuestreamError `not-found` where it is not declared, or not any more
+ * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order beside older processes
  */
 export async function setQueue(
   redis: Redis,
   { namespace, queue, by = NOBODY, ...said }: QueueSettings & Overridden & { readonly by?: Overriding | undefined },
 ): Promise<void> {
+  if (said.groupOrder === 'strict') await refuseBesideOlder(redis, namespace, queue);
   await override(redis, { namespace, queue, by }, ({ code, set }) => {
     // Limits of groups replace those of all groups, by whichever command these were set.
     const kept = said.groups === undefined ? Object.entries(set) : without(set, ['groups']);
@@ -187,6 +189,23 @@ export async function setQueue(
     return { code, set: Object.fromEntries([...kept, ...made]) };
   });
 }
+
+/** Older processes start nothing in a queue in strict order, so whoever begins it is told of those that live. */
+async function refuseBesideOlder(redis: Redis, namespace: string, queue: string): Promise<void> {
+  const [older] = olderBeside(await presence(redis, namespace), queue);
+  if (!older) return;
+  throw new DuestreamError(
+    'bad-input',
+    `queue ${queue} cannot begin strict order while ${older.role} ${older.id} on ${older.host} lives, which has duestream ${older.version ?? 'of before 0.2.0'} and would start none of its jobs; allowed: after all processes were updated. "duestream queues workers" says which version each one has`,
+  );
+}
+
+/** Those of the living that serve or lead a queue and do not keep strict order. A daemon leads all queues. */
+export const olderBeside = (living: Awaited<ReturnType<typeof presence>>, queue: string): readonly Identity[] =>
+  living.flatMap(({ identity }) => {
+    if (!identity || identity.keepsOrder === true || identity.role === 'subscriber') return [];
+    return identity.role === 'daemon' || identity.queues.includes(queue) ? [identity] : [];
+  });
 
 const NOBODY: Overriding = { by: '', why: '', atMs: 0 };
 

@@ -15,20 +15,16 @@ export interface ScheduleItem {
 }
 
 export type ScheduleReply =
-  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
-  /** Its group has a limit of pending jobs, and its record does not say that it counts: see `countedRecord`. */
-  | { readonly kind: 'uncounted' }
-  /** It would be a member of a set that is not there, or is over. */
-  | { readonly kind: 'no-set' }
+  | { readonly kind: BareReply }
   /** The call had read its share: nothing was looked at or written for this job. */
   | { readonly kind: 'later' }
   | Held
+  /** `dueMs`: of a job in strict order that had no time; its partition has given it one. */
+  | { readonly kind: 'ok' | 'replaced'; readonly dueMs?: number }
   | { readonly kind: 'already'; readonly over: OverState | undefined; readonly dueMs?: number }
   | { readonly kind: 'exists'; readonly dueMs: number }
   /** Of a debounce call: the job that waits has its data; `merged` is due anew, `kept` as before. */
   | { readonly kind: 'merged' | 'kept'; readonly dueMs: number }
-  /** Of a debounce call: the job runs, and has another life when that ends. */
-  | { readonly kind: 'behind' }
   /** Of a debounce call: one with this order, or a higher one, has come. */
   | { readonly kind: 'overtaken'; readonly order: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
@@ -36,6 +32,16 @@ export type ScheduleReply =
   | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number }
   /** A tag of it is closed: nothing was changed. */
   | Closed;
+
+/** A word and nothing else. */
+type BareReply =
+  | ('running' | 'too-large' | 'bad-member' | 'bad-record')
+  /** Its group has a limit of pending jobs, and its record does not say that it counts: see `countedRecord`. */
+  | 'uncounted'
+  /** It would be a member of a set that is not there, or is over. */
+  | 'no-set'
+  /** Of a debounce call: the job runs, and has another life when that ends. */
+  | 'behind';
 
 /** A worker holds the job until it is due, and was told to let it go: the call is to be made again. */
 export interface Held {
@@ -160,7 +166,8 @@ export interface End {
 /** `waits`: whoever ends the job says so on `K:over`. */
 export type AwaitReply = End | { readonly kind: 'waits' | 'unknown' };
 export type ReplayReply =
-  | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
+  /** `place`: in strict order, whether the job has its group as before, or its group has gone on. */
+  | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string; readonly place?: 'first' | 'last' }
   | { readonly kind: 'live' | 'empty'; readonly member: string }
   | { readonly kind: 'gone' }
   | Closed
@@ -180,6 +187,7 @@ const OK: ScheduleReply = { kind: 'ok' };
 export function scheduleReply(reply: string): ScheduleReply {
   if (reply === 'ok') return OK;
   const [kind, detail = '', limit, there] = reply.split(' ');
+  if (kind === 'ok' || kind === 'replaced') return { kind, ...(detail !== '' && { dueMs: Number(detail) }) };
   if (kind === 'full') {
     return { kind, what: detail as FullOf, limit: Number(limit), there: Number(there) };
   }
@@ -188,11 +196,9 @@ export function scheduleReply(reply: string): ScheduleReply {
   }
   if (kind === 'exists' || kind === 'merged' || kind === 'kept') return { kind, dueMs: score(detail) };
   if (kind === 'overtaken') return { kind, order: Number(detail) };
-  if (kind === 'behind') return { kind };
   if (kind === 'closed') return { kind, untilMs: Number(detail), tag: limit ?? '' };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
-  if (kind === 'later' || kind === 'held' || kind === 'uncounted' || kind === 'no-set') return { kind };
-  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
+  return { kind: kind as BareReply | 'later' | Held['kind'] };
 }
 
 /** What a start replies: one text or two for each that started for the first time, and a list for each other entry. */
@@ -298,8 +304,11 @@ export function closeTagReply(reply: string): CloseTagReply {
 }
 
 export function replayReply(reply: readonly Reply[]): ReplayReply {
-  const [kind, first, second] = reply;
-  if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
+  const [kind, first, second, place] = reply;
+  if (kind === 'ok') {
+    const isPlaced = place === 'first' || place === 'last';
+    return { kind, dueMs: Number(first), member: text(second), ...(isPlaced && { place }) };
+  }
   if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
   if (kind === 'closed') return { kind, untilMs: Number(first), tag: text(second) };
   return kind === 'moved' ? { kind, layoutGeneration: Number(first) } : { kind: 'gone' };

@@ -35,28 +35,17 @@ export interface Script {
 
 const define = <const S extends Script>(script: S): S => script;
 
-/** Of a gated queue: who waits, whose turn it is, what each group has and may have. */
-const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
+/** Of a gated queue: who waits, whose turn it is, what each group has and may have, and who has it in strict order. */
+const GATE_KEYS = ['line', 'lanes', 'holds', 'groups', 'order'] as const;
 
 /** One row per file in `lua/verbs/`, in the order a job meets them: `closeTags` is `close-tags.lua`. */
 export const scripts = named({
   schedule: define({
     late: 'refused',
     keys: [
-      'scheduled',
-      'jobs',
-      'runs',
-      'done',
-      'meta',
-      'wake',
-      'stale',
-      'tags',
-      'ready',
-      'line',
-      'groups',
-      'closed',
-      'logs',
-    ],
+      ...['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups', 'closed'],
+      ...['order', 'lanes', 'logs'],
+    ] as const,
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
@@ -220,7 +209,10 @@ export const scripts = named({
   }),
   cancel: define({
     late: 'refused',
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'line', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'line', 'order', 'lanes', 'wake'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'generation', 'window'],
     reply: 'per item',
     each: ['member'],
@@ -256,7 +248,7 @@ export const scripts = named({
   }),
   replay: define({
     late: 'refused',
-    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed', 'logs'],
+    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed', 'order', 'logs'],
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
@@ -285,7 +277,7 @@ export const scripts = named({
   elect: define({
     late: 'harmless',
     keys: ['leader', 'meta', 'diary'],
-    args: ['now', 'process', 'lease', 'schema', 'silent'],
+    args: ['now', 'process', 'lease', 'schema', 'silent', 'over'],
     reply: 'list',
   }),
   resign: define({ late: 'fenced', keys: ['leader', 'wake', 'diary'], args: ['term'], reply: 'text' }),
@@ -379,13 +371,13 @@ export const scripts = named({
   }),
   checkGates: define({
     late: 'reads',
-    keys: ['scheduled', 'ready', 'meta', ...GATE_KEYS],
+    keys: ['scheduled', 'ready', 'meta', ...GATE_KEYS, 'jobs', 'dead'],
     args: ['part', 'cursor', 'limit'],
     reply: 'list',
   }),
   mendGates: define({
     late: 'harmless',
-    keys: ['scheduled', 'ready', 'meta', 'wake', ...GATE_KEYS],
+    keys: ['scheduled', 'ready', 'meta', 'wake', ...GATE_KEYS, 'jobs', 'dead'],
     args: ['now'],
     reply: 'per item',
     each: ['kind', 'name'],
@@ -481,7 +473,7 @@ export const scripts = named({
   }),
   groups: define({
     late: 'reads',
-    keys: ['meta', ...GATE_KEYS, 'tags'],
+    keys: ['meta', 'line', 'lanes', 'holds', 'groups', 'tags'],
     args: ['generation', 'after', 'limit'],
     reply: 'list',
     each: ['group'],

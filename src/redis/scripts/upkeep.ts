@@ -142,7 +142,20 @@ export async function remove(
   return { kind: reply[0] === 'ok' ? 'ok' : 'holds', holds: { scheduled, entries, dead } };
 }
 
-/** `paused` in the meta hash: `<since ms> <reason>`. */
+/**
+ * The pause that `paused` of the meta hash says, if it says one. In strict order a mark and the least version that may let jobs
+ * through stand before it: `lua/lib/pausing.lua`.
+ */
+export function pauseIn(value: string | null | undefined): Pause | undefined {
+  const [, marked, said = marked === undefined ? value : undefined] = /^(![^ ]+)(?: (.+))?$/s.exec(value ?? '') ?? [];
+  return said == null ? undefined : pauseOf(said);
+}
+
+/** The least version in the mark of a partition that only newer processes may serve; undefined: it has no mark. */
+export const leastVersionIn = (value: string | null | undefined): string | undefined =>
+  /^!([^ ]+)/.exec(value ?? '')?.[1];
+
+/** `<since ms> <reason>`. */
 export function pauseOf(value: string): Pause {
   const [, since, reason] = /^(\d{10,16})(?: (.*))?$/s.exec(value) ?? [];
   return since === undefined ? { sinceMs: undefined, reason: value } : { sinceMs: Number(since), reason: reason ?? '' };

@@ -364,11 +364,12 @@ function dueSentence({ id, status, over }: RunNow): string {
   return unchanged({ id, status, over });
 }
 
-function rescheduleSentence({ id, status, dueMs = 0, wasMs, over }: Rescheduled): string {
+function rescheduleSentence({ id, status, dueMs = 0, wasMs, waitingBehind, over }: Rescheduled): string {
   const due = moment(dueMs, systemClock.wallMs());
   if (status === 'rescheduled') {
     const before = wasMs === undefined ? 'it waited for a worker' : `was ${moment(wasMs, systemClock.wallMs())}`;
-    return line`${id}  due ${due}  ${before}`;
+    const behind = waitingBehind ? `  ${counted(waitingBehind, 'job')} of its group in line wait for it` : '';
+    return line`${id}  due ${due}  ${before}${behind}`;
   }
   if (status === 'already') return line`${id}  due ${due} already`;
   if (status === 'kept') return line`${id}  kept  due ${due}`;

@@ -60,6 +60,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set calls --per-group 2 --group-rate 60/m',
     'duestream queues set imports --per-group-max-pending 1000',
+    'duestream queues set accounts --per-group 1 --group-order strict --group-on-dead hold',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
@@ -220,6 +221,14 @@ const SENTENCES: {
       line`${queue} takes new jobs of a group up to ${max} that wait or run; those that are there do not count`,
       line`${queue} has no limit of jobs of a group that wait or run`,
     ),
+  groupOrder: (queue, order) =>
+    order === 0
+      ? line`jobs of a group of ${queue} have no order over retries`
+      : line`jobs of a group of ${queue} start one after the other, over retries too; processes of older versions start none of them`,
+  groupOnDead: (queue, onDead) =>
+    onDead === 'hold'
+      ? line`a dead letter of ${queue} holds its group until it is replayed or removed, or somebody opens the group`
+      : line`a group of ${queue} goes on after a dead letter`,
   groups: (queue, own) => line`these groups of ${queue} have limits of their own: ${Object.keys(own).join(', ')}`,
   fair: (queue) => line`groups and priorities of ${queue} start in turns`,
 };

@@ -33,7 +33,7 @@ export function textOf(kind: Kind, value: unknown): string {
 export function typedValue(kind: Kind, text: string): unknown {
   const typed = text.trim();
   if (typed === '') return undefined;
-  if (typed === NONE && (kind === 'limit' || kind === 'rate')) return false;
+  if (typed === NONE && (kind === 'limit' || kind === 'rate' || kind === 'word')) return false;
   if (kind === 'flag') return typed === 'true';
   if (kind === 'paths') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
   if (kind === 'rate') return typedRate(typed);
@@ -78,7 +78,7 @@ export function saidText({ kind, name, parts }: SettingRow, value: unknown): str
 
 /** What is off is not said; what is on is a name alone. */
 function partText({ name, kind }: SettingPart, value: unknown): string | undefined {
-  if (value === undefined || (kind === 'flag' && value === false)) return undefined;
+  if (value === undefined || (value === false && (kind === 'flag' || kind === 'word'))) return undefined;
   const part = said.parts[name] ?? name;
   if (kind === 'flag') return part;
   return `${part} ${value === false ? said.noLimit : textOf(kind, value)}`;
