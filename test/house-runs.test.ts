@@ -67,7 +67,7 @@ describe('a mistake in Lua', () => {
     try {
       await whenReady(redis);
       // No process of ours has such a lease.
-      const args = { now: '1', process: 'p', lease: 'long', schema: '1', silent: '' };
+      const args = { now: '1', process: 'p', lease: 'long', schema: '1', silent: '', over: '' };
       const error = await run(redis, scripts.elect, { keys, args }).catch((reason) => reason);
       expect(error.message).toMatch(/@user_script:\d+\. \(lua\/verbs\/elect\.lua:\d+\)$/);
       expect(error.stack).toMatch(/house-runs\.test\.ts:\d+/);

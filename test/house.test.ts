@@ -152,7 +152,7 @@ const READS_CLOCK: Readonly<Record<string, string>> = {
 const FILE_BYTES_MAX = 300 * 1024;
 /** `npm run generate` writes these pages: they grow with the product, and nobody reads them from top to bottom. */
 const GENERATED = 'docs/reference/';
-const GENERATED_BYTES_MAX = 640 * 1024;
+const GENERATED_BYTES_MAX = 704 * 1024;
 
 interface Source {
   /** Path inside `src`. */

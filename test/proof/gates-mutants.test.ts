@@ -58,6 +58,13 @@ interface Way {
 /** Groups have a turn in 200 ms each. */
 const RATED = ' 200000 1 - rated';
 
+/** What is said of the groups then. */
+const SAID: Readonly<Record<string, string>> = {
+  '': '',
+  [RATED]: ', where groups have a rate',
+  ' s': ', where groups are in strict order',
+};
+
 const ways: readonly Way[] = [
   ...stories.map(
     ({ title, tell }): Way => ({
@@ -71,28 +78,31 @@ const ways: readonly Way[] = [
       },
     }),
   ),
-  ...['', RATED].flatMap((own) =>
-    gateCuts.map(
-      (cut): Way => ({
-        name: `cut: ${cut.title}${own && ', where groups have a rate'}`,
-        notices: (lua) =>
-          cutGates(redis, ref, cut, { lua, own }).then(
-            ({ wrong }) => wrong.length > 0,
-            () => true,
-          ),
-      }),
-    ),
+  ...['', RATED, ' s'].flatMap((own) =>
+    gateCuts
+      .filter(({ most, verb }) => own !== ' s' || (most[1] === 1 && verb !== 'limit'))
+      .map(
+        (cut): Way => ({
+          name: `cut: ${cut.title}${SAID[own]}`,
+          notices: (lua) =>
+            cutGates(redis, ref, cut, { lua, own }).then(
+              ({ wrong }) => wrong.length > 0,
+              () => true,
+            ),
+        }),
+      ),
   ),
   ...Array.from({ length: WALKS }, (_, nth): Way => walk(`walk ${nth}`, nth, false)),
   ...Array.from({ length: WALKS / 2 }, (_, nth): Way => walk(`walk ${nth} with cuts`, nth, true)),
+  ...Array.from({ length: WALKS / 2 }, (_, nth): Way => walk(`walk ${nth} in strict order`, nth, nth % 2 === 1, true)),
 ];
 
-function walk(name: string, nth: number, cuts: boolean): Way {
+function walk(name: string, nth: number, cuts: boolean, strict = false): Way {
   return {
     name,
     async notices() {
       await redis.flushall();
-      const world = new GatesWorld(redis, ref, { seed: 1000 + nth, cuts, owns: true });
+      const world = new GatesWorld(redis, ref, { seed: 1000 + nth, cuts, owns: true, strict });
       await world.begin();
       return world.walk(STEPS).then(
         (wrong) => wrong !== undefined,

@@ -43,22 +43,29 @@ function plant(words: string, instead: string): void {
   define((lua) => lua.replaceAll(words, () => instead));
 }
 
+interface Kind {
+  readonly cuts?: boolean;
+  readonly owns?: boolean;
+  readonly strict?: boolean | 'at times';
+}
+
 /** What was wrong in the first walk in which anything was, and how many jobs were let through. */
 async function walk(
   rounds: number,
-  { cuts = false, owns = false } = {},
-): Promise<{ readonly wrong: string | undefined; readonly through: number }> {
-  let through = 0;
+  { cuts = false, owns = false, strict = false }: Kind = {},
+): Promise<{ readonly wrong: string | undefined; readonly through: number; readonly kept: number }> {
+  let [through, kept] = [0, 0];
   for (let round = 0; round < rounds; round += 1) {
     await redis.flushall();
     const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
-    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns });
+    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, strict });
     await world.begin();
     const wrong = await world.walk(STEPS);
-    if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through };
+    if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through, kept };
     through += world.through;
+    kept += world.kept;
   }
-  return { wrong: undefined, through };
+  return { wrong: undefined, through, kept };
 }
 
 test('limits, order in a lane, holds and line hold after each of many random steps', { timeout: 600_000 }, async () => {
@@ -78,6 +85,27 @@ test('the same where groups have rates and limits of their own, and are closed',
 test('the same, cut off and called again', { timeout: 600_000 }, async () => {
   expect((await walk(ROUNDS / 2, { owns: true, cuts: true })).wrong).toBeUndefined();
 });
+
+test('the same where strict order begins and ends while jobs run and wait', { timeout: 600_000 }, async () => {
+  for (const owns of [false, true]) {
+    for (const cuts of [false, true]) {
+      expect((await walk(ROUNDS / 2, { owns, cuts, strict: 'at times' })).wrong).toBeUndefined();
+    }
+  }
+});
+
+for (const owns of [false, true]) {
+  const of = owns ? ', and groups have rates of their own and are closed' : '';
+  test(`who has a group in strict order is overtaken by nobody${of}`, { timeout: 600_000 }, async () => {
+    const { wrong, kept } = await walk(ROUNDS, { owns, strict: true });
+    expect(wrong).toBeUndefined();
+    expect(kept).toBeGreaterThan(ROUNDS);
+  });
+
+  test(`the same, cut off and called again${of}`, { timeout: 600_000 }, async () => {
+    expect((await walk(ROUNDS / 2, { owns, cuts: true, strict: true })).wrong).toBeUndefined();
+  });
+}
 
 /** Only a cut gives them away. */
 const OF_CUTS: readonly string[] = ['a start does not care for its hold', 'an older entry is taken for a new one'];
@@ -129,6 +157,24 @@ const PLANTED_OWN: typeof PLANTED = [
   ['what waits for a time never opens', 'addLanes(keys, redis.call(', 'tostring(keys, redis.call('],
 ];
 
+/** The same of strict order. */
+const PLANTED_ORDER: typeof PLANTED = [
+  ['who has a group is not asked', 'if kept[head.group] and room > 0 then', 'if false then'],
+  [
+    'a retry gives its group up',
+    'giveUp(keys, state, now, micros, { entry }, { member }, false, isOver)',
+    'giveUp(keys, state, now, micros, { entry }, { member }, false, true)',
+  ],
+  ['who is let through has nothing', "redis.call('HSET', keys.order, unpack(kept))", 'tostring(kept)'],
+  ['who goes past the line has nothing', "redis.call('HSET', keys.order, unpack(words))", 'tostring(words)'],
+  ['who goes past the line passes who has the group', 'has and has.member ~= job.member', 'false'],
+  [
+    'a start that is dropped gives the group up',
+    "leaveReady(keys, call.gate, call.gone, call.left, 'ask')",
+    'leaveReady(keys, call.gate, call.gone, call.left, true)',
+  ],
+];
+
 /**
  * Few walks leave the state behind in which one of these shows, so many have to be made. In CI `gates-mutants.test.ts` plants
  * them, and a story notices each at once.
@@ -147,6 +193,15 @@ test.each(PLANTED_OWN.filter(often))(
   async (_, words, instead) => {
     plant(words, instead);
     expect((await walk(PLANTED_ROUNDS, { owns: true })).wrong).toBeDefined();
+  },
+);
+
+test.each(PLANTED_ORDER)(
+  'a planted bug of strict order is noticed: %s',
+  { timeout: 600_000 },
+  async (_, words, instead) => {
+    plant(words, instead);
+    expect((await walk(PLANTED_ROUNDS, { strict: true })).wrong).toBeDefined();
   },
 );
 

@@ -31,7 +31,7 @@ const ELSEWHERE = [
   // Nor does it hand anything out ahead: `test/redis/ahead.test.ts` does.
   ...['scheduled start running', 'scheduled start cancelled', 'scheduled start none'],
   ...['none commit scheduled', 'ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
-  ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates /.test(row)),
+  ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates | (retry|defer|release) ready/.test(row)),
 ];
 
 test('every row of the table has its list, once', () => {

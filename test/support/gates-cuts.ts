@@ -10,6 +10,7 @@ import { lapsed } from '../../src/redis/read/inspect.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { close, type GateFlaw, limit } from '../../src/redis/scripts/gates.ts';
 import { Desk, NOW } from './gates-desk.ts';
+import { orderCuts } from './gates-order-cuts.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
 export interface GateCut {
@@ -413,7 +414,10 @@ const setting: readonly GateCut[] = [
   },
 ];
 
-export const gateCuts: readonly GateCut[] = [...settles, ...given, ...lined, ...opened, ...changed, ...setting];
+export const gateCuts: readonly GateCut[] = [
+  ...[...settles, ...given, ...lined, ...opened, ...changed, ...setting],
+  ...orderCuts,
+];
 
 /** A settle of the first one, as its worker would repeat it. */
 function settled(desk: Desk, verb: 'retry' | 'defer' | 'bury' | 'commit' | 'complete'): Promise<unknown> {

@@ -21,11 +21,11 @@ import {
 } from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
-import { ownPending, readEntries, readNew } from '../../src/redis/scripts/ready.ts';
+import { ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery, Taken } from '../../src/redis/scripts/replies.ts';
 import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run, text } from '../../src/redis/scripts/scripts.ts';
-import { remove } from '../../src/redis/scripts/upkeep.ts';
+import { pause, remove, resume } from '../../src/redis/scripts/upkeep.ts';
 import { takeSnapshot } from './invariants.ts';
 import { watched } from './model-moves.ts';
 
@@ -89,8 +89,10 @@ export class Desk {
   async begin(limits: Limits = '0 1 0 0'): Promise<this> {
     const elected = await elect(this.redis, this.ref, { processId: 'p1', leaseMs: 100_000_000, nowMs: this.nowMs });
     this.term = elected.term;
-    const [, , concurrency = '', perGroup = ''] = shareOf(limits).share.split(' ');
-    await this.limit(this.own === '' ? limits : `0 1 ${concurrency} ${perGroup}${this.own}`);
+    const { share } = shareOf(limits);
+    const [, , concurrency = '', perGroup = ''] = share.split(' ');
+    const [letters = ''] = / sh?$/.exec(share) ?? [];
+    await this.limit(this.own === '' ? limits : `0 1 ${concurrency} ${perGroup}${this.own}${letters}`);
     return this;
   }
 
@@ -152,6 +154,21 @@ export class Desk {
     return { ...reply, nextMs: reply.nextMs === undefined ? undefined : reply.nextMs - this.nowMs };
   }
 
+  /** Schedules them without a time: in strict order the partition gives each one. How much after now they are due, as it says. */
+  async putNow(words: readonly string[]): Promise<(number | undefined)[]> {
+    const items = words.map((word) => {
+      const { member, tags } = parsed(word);
+      return { member, dueMs: 0, record: encodeRecord(this.nowMs, '{}', {}).replace('|', `${tags}|`) };
+    });
+    const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 10_000, nowMs: this.nowMs } as const;
+    const replies = await this.jobs.schedule(this.ref, items, settings);
+    if ('kind' in replies) throw new Error('nobody moves it');
+    return replies.map((reply) => {
+      const dueMs = 'dueMs' in reply ? reply.dueMs : undefined;
+      return dueMs === undefined ? undefined : dueMs - this.nowMs;
+    });
+  }
+
   /** They are due and lined up, as far as there is no room. */
   async line(...words: readonly string[]): Promise<void> {
     await this.put(words);
@@ -176,8 +193,9 @@ export class Desk {
     return this.#took(served.taken, worker);
   }
 
-  /** What was read and not started, and what was found wrong: for calls that are made twice. */
+  /** What was read and not started, what was found wrong, and a dead letter: for calls that are made twice. */
   given: readonly Delivery[] = [];
+  letter = '';
   found: readonly GateFlaw[] = [];
   /** What the last turn was told besides. */
   last: { readonly waiting?: number; readonly taken: readonly Taken[] } = { taken: [] };
@@ -198,14 +216,25 @@ export class Desk {
     return { entry: claim.entry, member: claim.member, token: claim.token };
   }
 
-  /** One end of what runs. */
-  async settle(how: 'retry' | 'defer' | 'bury' | 'commit' | 'complete', id: string): Promise<void> {
+  /** Another worker gets the entries of everything that runs; whoever ran it may still end it. */
+  async takeOver(): Promise<void> {
+    const entries = [...this.claims.values()].map(({ entry }) => entry);
+    const take = { owner: 'w1', consumer: 'w2', idleMs: 0, limit: 100, entries, nowMs: this.nowMs };
+    await reclaim(this.redis, this.ref, take);
+  }
+
+  /** One end of what runs; a retry and a defer after a second, or so many ms. */
+  async settle(
+    how: 'retry' | 'defer' | 'bury' | 'commit' | 'complete',
+    id: string,
+    { delayMs = 1000 } = {},
+  ): Promise<void> {
     const [claim, when] = [this.claim(id), { windowMs: WINDOW_MS, nowMs: this.nowMs }];
     this.claims.delete(id);
     const error = '{"m":"x"}';
     const calls = {
-      retry: () => this.jobs.retry(this.ref, claim, { ...when, delayMs: 1000, error }),
-      defer: () => this.jobs.defer(this.ref, claim, { ...when, delayMs: 1000, why: error }),
+      retry: () => this.jobs.retry(this.ref, claim, { ...when, delayMs, error }),
+      defer: () => this.jobs.defer(this.ref, claim, { ...when, delayMs, why: error }),
       bury: () => this.jobs.bury(this.ref, claim, { ...when, reason: 'because', error }),
       commit: () => this.jobs.commit(this.ref, claim, { ...when, effects: [] }),
       complete: () => this.jobs.complete(this.ref, [claim], when),
@@ -231,6 +260,10 @@ export class Desk {
     const record = data === undefined ? tagged : `${tagged.slice(0, tagged.indexOf('|'))}|{"d":"${data}"}`;
     return this.jobs.edit(this.ref, [{ member: `j:${id}`, before: digestOf(before), record }], { bytesMax: 10_000 });
   }
+
+  /** By the scripts, which leave the mark of strict order where it is. */
+  pauseWell = () => pause(this.redis, this.ref, { reason: 'x', nowMs: this.nowMs });
+  resumeWell = () => resume(this.redis, this.ref);
 
   pause = () => this.redis.hset(this.ref.keys.meta, 'paused', `${this.nowMs} x`);
   resume = () => this.redis.hdel(this.ref.keys.meta, 'paused');
@@ -262,6 +295,23 @@ export class Desk {
     return (await this.redis.zrange(this.ref.keys.holds, '0', '-1')).map((hold) => hold.split('\0')[0] ?? '');
   }
 
+  /** Who has each group in strict order; a dead letter that holds one begins with a mark. */
+  async keepers(): Promise<Readonly<Record<string, string>>> {
+    const all = Object.entries(await this.redis.hgetall(this.ref.keys.order));
+    const kept = all.filter(([group]) => !group.startsWith(' '));
+    return Object.fromEntries(kept.map(([group, value]) => [group, value.startsWith('!') ? '!' : idOf(value)]));
+  }
+
+  /** The newest dead letter. */
+  async deadLetter(): Promise<string> {
+    const [newest] = await this.redis.xrevrange(this.ref.keys.dead, '+', '-', 'COUNT', 1);
+    return newest?.[0] ?? '';
+  }
+
+  replay(deadLetter: string) {
+    return this.jobs.replay(this.ref, deadLetter, { nowMs: this.nowMs });
+  }
+
   /** Places in line: group, class, due time after now, member. */
   async places(): Promise<string[]> {
     return (await this.redis.zrange(this.ref.keys.line, '0', '-1')).map((place) => {
@@ -288,10 +338,12 @@ export class Desk {
       line: await all(line),
       lanes: await all(lanes),
       holds: await all(holds),
+      order: await this.redis.hgetall(this.ref.keys.order),
       scheduled: await all(this.ref.keys.scheduled),
       ready: await this.redis.xrange(this.ref.keys.ready, '-', '+'),
       gates: await this.meta('gates'),
       gate: await this.meta('gate'),
+      paused: await this.meta('paused'),
     };
   }
 
@@ -379,8 +431,10 @@ export class Desk {
       wrong.push(...this.#overs(concurrency, perGroup));
       await this.serve(3, { over: [...this.claims.keys()] });
       wrong.push(...this.#overs(concurrency, perGroup));
-      const flaws = await this.flaws();
+      const flaws = await this.flaws(200, [...GATE_PARTS, 'order']);
       if (flaws.length > 0) await this.mend(flaws);
+      const held = Object.entries(await this.keepers()).filter(([, keeper]) => keeper === '!');
+      for (const [group] of held) await this.open(group);
       const left = (await this.redis.zcard(scheduled)) + (await this.redis.xlen(ready));
       if (left + this.claims.size === 0) break;
     }

@@ -9,6 +9,7 @@ import { repair } from '../../src/redis/repair/repair.ts';
 import { seenText } from '../../src/redis/scripts/edits.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';
 import { type Desk, NOW, type Story, WAITS, WINDOW_MS } from './gates-desk.ts';
+import { orderStories } from './gates-order-stories.ts';
 import { ownStories } from './gates-own-stories.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -1157,5 +1158,5 @@ const cutAt = (desk: Desk, verb: string, allowed: number, call: () => Promise<un
 /** Everything, by what it is about. */
 export const stories: readonly Story[] = [
   ...[...rates, ...limits, ...shortWay, ...bells],
-  ...[...heads, ...setting, ...mending, ...changing, ...ownStories],
+  ...[...heads, ...setting, ...mending, ...changing, ...ownStories, ...orderStories],
 ];

@@ -7,6 +7,7 @@ import { encodeRecord } from '../../src/job/codec.ts';
 import { gateShare, type PartitionGates } from '../../src/job/gate.ts';
 import type { GateSettings, GroupSettings } from '../../src/job/queue-settings.ts';
 import type { Rate } from '../../src/job/rate.ts';
+import { digestOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import {
@@ -19,11 +20,12 @@ import {
   mendGates,
 } from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
-import { elect } from '../../src/redis/scripts/lease.ts';
+import { elect, resign } from '../../src/redis/scripts/lease.ts';
 import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery, Ended, Served } from '../../src/redis/scripts/replies.ts';
 import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
+import { pause, resume } from '../../src/redis/scripts/upkeep.ts';
 
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -81,6 +83,13 @@ function shareOf(settings: GateSettings): PartitionGates {
 
 export const groupIn = (member: string): string => /^(?:j:)?\{([^{}]+)\}./.exec(member)?.[1] ?? '';
 
+interface WorldOptions {
+  readonly seed: number;
+  readonly cuts: boolean;
+  readonly owns: boolean;
+  readonly strict?: boolean | 'at times';
+}
+
 export class GatesWorld {
   readonly #redis: Redis;
   readonly #ref: PartitionRef;
@@ -112,18 +121,24 @@ export class GatesWorld {
   readonly #cuts: boolean;
   /** Groups have rates and limits of their own, and are closed at times. */
   readonly #owns: boolean;
+  /** The queue is in strict order; with `at times` it begins and ends with the limits, while jobs run and wait. */
+  readonly #strict: boolean | 'at times';
+  /** Of those in line, the class by which each was lined up. */
+  readonly #linedUp = new Map<string, Class | undefined>();
+  #leaders = 1;
+  /** Who was let through and is not over, by group; a dead letter that holds its group begins with a mark. */
+  readonly #heads = new Map<string, string>();
+  /** How often somebody waited for a job that has its group and waits itself. */
+  #kept = 0;
 
   /** @param cuts whether scripts are cut off between two writes, and called again */
-  constructor(
-    redis: Redis,
-    ref: PartitionRef,
-    { seed, cuts, owns }: { readonly seed: number; readonly cuts: boolean; readonly owns: boolean },
-  ) {
+  constructor(redis: Redis, ref: PartitionRef, { seed, cuts, owns, strict = false }: WorldOptions) {
     this.#redis = redis;
     this.#ref = ref;
     this.#jobs = createJobs(redis);
     this.#cuts = cuts;
     this.#owns = owns;
+    this.#strict = strict;
     this.#random = randomFrom(seed);
     this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
     for (const name of this.#workers) this.#running.set(name, []);
@@ -132,6 +147,11 @@ export class GatesWorld {
   /** Jobs that were let through. */
   get through(): number {
     return this.#through;
+  }
+
+  /** How often somebody waited for a job that has its group and waits itself. */
+  get kept(): number {
+    return this.#kept;
   }
 
   async begin(): Promise<void> {
@@ -146,7 +166,7 @@ export class GatesWorld {
   async walk(steps: number): Promise<string | undefined> {
     let before = await this.#snapshot();
     for (let step = 0; step < steps; step += 1) {
-      const name = this.#pick(BAG);
+      const name = this.#pick(this.#strict ? BAG_IN_ORDER : BAG);
       await this.#steps[name]();
       const after = await this.#snapshot();
       const wrong = this.#isGated ? await this.#judge(before, after, name) : undefined;
@@ -196,29 +216,41 @@ export class GatesWorld {
     this.#through += fresh.length;
     const wrong = step === 'limits' ? undefined : this.#wronglyThrough(after, fresh, concurrency);
     if (wrong !== undefined) return wrong;
+    const heads = new Map(this.#heads);
+    this.#placed(before, after);
+    const overtaken = this.#isStrict() ? await this.#overtaken(after, fresh) : undefined;
+    if (overtaken !== undefined) return overtaken;
     for (const { id } of fresh) this.#throughMs.set(id, this.#nowMs);
     return (
       this.#tooMany(before, after, concurrency) ??
       this.#tooSoon() ??
       this.#early(before, fresh) ??
-      this.#disorder(before, after, fresh) ??
+      this.#disorder({ before, after, heads }, fresh) ??
       this.#flaws()
     );
   }
 
   /** More were let through than may be, or somebody whose group is closed. */
   #wronglyThrough(after: Snapshot, fresh: Snapshot['entries'], concurrency: number): string | undefined {
-    const count = after.entries.length;
+    const through = this.#letThrough(after);
+    const count = through.length;
     if (fresh.length > 0 && concurrency > 0 && count > concurrency) return `ready has ${count}`;
     for (const { member } of fresh) {
       const group = groupIn(member);
-      const ofGroup = after.entries.filter((one) => groupIn(one.member) === group).length;
+      const ofGroup = through.filter((one) => groupIn(one) === group).length;
       const most = this.#limitsOf(group).concurrency ?? 0;
       if (most > 0 && ofGroup > most) return `group ${group} has ${ofGroup}`;
       const closedMs = Math.max(this.#closedMs.get('') ?? 0, this.#closedMs.get(group) ?? 0);
       if (closedMs > this.#nowMs) return `${member} was let through, and its group is closed until ${closedMs}`;
     }
     return undefined;
+  }
+
+  /** Who was let through. A cut may leave two entries of one, or one of somebody who waits: its start takes one, or drops it. */
+  #letThrough({ entries, toCome, waiting }: Snapshot): readonly string[] {
+    const members = entries.map(({ member }) => member);
+    if (!this.#cuts) return members;
+    return [...new Set(members)].filter((member) => !toCome.has(member) && !waiting.has(member));
   }
 
   /** More were started than may run; what ran when the limit came goes on. */
@@ -259,6 +291,50 @@ export class GatesWorld {
     return undefined;
   }
 
+  /** Somebody was let through, and another job has the group, or a dead letter holds it. */
+  async #overtaken(after: Snapshot, fresh: Snapshot['entries']): Promise<string | undefined> {
+    for (const { member } of fresh) {
+      const group = groupIn(member);
+      // A cut has left an entry that its start drops.
+      if (group === '' || after.toCome.has(member) || after.waiting.has(member)) continue;
+      const head = this.#heads.get(group);
+      const isOther = head !== undefined && head !== member && (await this.#counts(head));
+      if (isOther) return `${member} was let through, and ${head} has its group`;
+      this.#heads.set(group, member);
+    }
+    const isHeld = (member: string) => after.toCome.has(this.#heads.get(groupIn(member)) ?? '');
+    this.#kept += [...after.waiting.keys()].some(isHeld) ? 1 : 0;
+    return undefined;
+  }
+
+  /** A job that is over has its group no longer, whatever was answered to whoever ended it. */
+  async #counts(head: string): Promise<boolean> {
+    if (head.startsWith('!')) return this.#limits.groupOnDead === 'hold';
+    return !((await this.#redis.hget(this.#ref.keys.jobs, head)) ?? '.').startsWith('.');
+  }
+
+  /** It has its group no longer. */
+  #gaveUp(member: string): void {
+    const group = groupIn(member);
+    if (this.#heads.get(group) === member) this.#heads.delete(group);
+  }
+
+  #isStrict(): boolean {
+    return this.#limits.groupOrder === 'strict';
+  }
+
+  /** Who came into line did so by the limits of now. */
+  #placed(before: Snapshot, after: Snapshot): void {
+    for (const [member, dueMs] of after.waiting) {
+      if (before.waiting.get(member) !== dueMs) this.#linedUp.set(member, this.#classOf(member));
+    }
+  }
+
+  /** Nobody of a group has a priority in strict order. */
+  #classOf(member: string): Class | undefined {
+    return this.#isStrict() && groupIn(member) !== '' ? 1 : this.#classes.get(member);
+  }
+
   /** A job was let through before its due time, by a place in line that it had left. */
   #early(before: Snapshot, fresh: Snapshot['entries']): string | undefined {
     for (const { member } of fresh) {
@@ -269,13 +345,18 @@ export class GatesWorld {
   }
 
   /** Somebody waits who was due before one of the same lane that was let through. */
-  #disorder(before: Snapshot, after: Snapshot, fresh: Snapshot['entries']): string | undefined {
+  #disorder(
+    seen: { readonly before: Snapshot; readonly after: Snapshot; readonly heads: ReadonlyMap<string, string> },
+    fresh: Snapshot['entries'],
+  ): string | undefined {
+    const { before, after, heads } = seen;
     const placeOf = (dueMs: number, member: string) => `${String(dueMs).padStart(16, '0')}${member}`;
     for (const { member } of fresh) {
       const dueMs = before.waiting.get(member);
-      if (dueMs === undefined) continue;
+      // Who has the group comes before all others of it.
+      if (dueMs === undefined || heads.get(groupIn(member)) === member) continue;
       for (const [other, otherMs] of after.waiting) {
-        const isOfLane = groupIn(other) === groupIn(member) && this.#classes.get(other) === this.#classes.get(member);
+        const isOfLane = groupIn(other) === groupIn(member) && this.#linedUp.get(other) === this.#linedUp.get(member);
         if (!isOfLane || before.waiting.get(other) !== otherMs) continue;
         if (placeOf(otherMs, other) < placeOf(dueMs, member)) return `${other} waits, and ${member} did not`;
       }
@@ -297,12 +378,15 @@ export class GatesWorld {
 
   /**
    * What a cut may leave: a hold without an entry, and an entry that its start drops. Its member was not let through, or once
-   * more, by an entry that has its hold.
+   * more, by an entry that has its hold. Also places that fill the line before their members wait, in a lane that nobody opened.
    */
   async #isHarmless({ kind, name }: GateFlaw, wasCut: boolean): Promise<boolean> {
-    if (kind === 'stale' || kind === 'unused') return true;
-    if (!wasCut || kind !== 'unheld') return wasCut && kind === 'loose';
+    if (kind === 'stale' || kind === 'unused' || kind === 'vacant' || kind === 'spent') return true;
+    if (!wasCut || (kind !== 'unheld' && kind !== 'shut')) return wasCut && kind === 'loose';
     const { entries, holds, toCome, waiting } = await this.#snapshot();
+    const waitsIn = (lane: string) =>
+      [...waiting.keys()].some((one) => `${this.#linedUp.get(one)}${groupIn(one)}` === lane);
+    if (kind === 'shut') return !waitsIn(name);
     const member = entries.find(({ id }) => id === name)?.member ?? '';
     const isTwin = entries.some((one) => one.member === member && holds.has(`${groupIn(member)}\0${one.id}`));
     return isTwin || toCome.has(member) || waiting.has(member);
@@ -342,7 +426,7 @@ export class GatesWorld {
     this.#looks += 1;
     const slice = this.#looks % 8 === 0 ? 3 : 200;
     const flaws = [];
-    for (const part of [...GATE_PARTS, 'groups'] as readonly GatePart[]) {
+    for (const part of [...GATE_PARTS, 'groups', 'order'] as readonly GatePart[]) {
       let cursor: string | undefined = '';
       while (cursor !== undefined) {
         const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(this.#redis, this.#ref, {
@@ -357,10 +441,40 @@ export class GatesWorld {
     return flaws;
   }
 
+  /** What the janitor does each second. */
+  async #mendOrder(): Promise<void> {
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(this.#redis, this.#ref, {
+        part: 'order',
+        cursor,
+      });
+      if (page.flaws.length > 0) await mendGates(this.#redis, this.#ref, page.flaws, this.#nowMs);
+      cursor = page.cursor;
+    }
+  }
+
+  /** Dead letters hold groups no longer. */
+  async #forgetDead(): Promise<void> {
+    for (const [group, head] of this.#heads) if (head.startsWith('!')) this.#heads.delete(group);
+    if (this.#strict) await this.#mendOrder();
+  }
+
   /** Everything ends: nobody is stuck, and nothing is left. */
   async #drain(): Promise<string | undefined> {
     await this.#steps.resume();
     if (!this.#isGated) await this.#steps.limits();
+    for (const group of this.#strict ? this.#groups.slice(1) : []) {
+      await close(this.#redis, this.#ref, { group, until: 0, nowMs: this.#nowMs });
+    }
+    await this.#empty();
+    const { waiting, entries, holds, share } = await this.#snapshot();
+    if (waiting.size + entries.length > 0)
+      return `stuck with ${share}: ${[...waiting.keys()]} ${JSON.stringify(entries)}`;
+    return holds.size > 0 ? `holds are left: ${[...holds]}` : undefined;
+  }
+
+  /** Everybody works until nothing is left, or for a long time. */
+  async #empty(): Promise<void> {
     this.#nowMs += 1_000_000;
     for (let turn = 0; turn < 500; turn += 1) {
       this.#nowMs += 50;
@@ -371,19 +485,19 @@ export class GatesWorld {
       }
       if (this.#cuts) await mendGates(this.#redis, this.#ref, await this.#allFlaws(), this.#nowMs);
       const { waiting, entries } = await this.#snapshot();
-      if (waiting.size + entries.length === 0 && (await this.#redis.zcard(this.#ref.keys.scheduled)) === 0) break;
+      if (waiting.size + entries.length === 0 && (await this.#redis.zcard(this.#ref.keys.scheduled)) === 0) return;
     }
-    const { waiting, entries, holds, share } = await this.#snapshot();
-    if (waiting.size + entries.length > 0)
-      return `stuck with ${share}: ${[...waiting.keys()]} ${JSON.stringify(entries)}`;
-    return holds.size > 0 ? `holds are left: ${[...holds]}` : undefined;
   }
 
   #settingsOfNow(): GateSettings {
     const rate: Rate | 0 = this.#random() < 0.3 ? this.#pick(RATES) : 0;
     const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
     const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
-    return { rate, concurrency, perGroup, ...(this.#owns ? this.#ownLimits() : {}) };
+    const isStrict = this.#strict === 'at times' ? this.#random() < 0.6 : this.#strict;
+    const limits = { rate, concurrency, perGroup, ...(this.#owns ? this.#ownLimits(isStrict) : {}) };
+    if (!isStrict) return limits;
+    const groupOnDead = this.#random() < 0.5 ? ('hold' as const) : ('continue' as const);
+    return { ...limits, perGroup: 1, groupOrder: 'strict', groupOnDead };
   }
 
   #mine(name: string) {
@@ -401,7 +515,10 @@ export class GatesWorld {
   }
 
   #over(claims: readonly Claim[]): readonly Ended[] {
-    for (const { member } of claims) this.#members.delete(member);
+    for (const { member } of claims) {
+      this.#members.delete(member);
+      this.#gaveUp(member);
+    }
     return claims.map((claim) => ({ ...claim, mark: '' }));
   }
 
@@ -412,8 +529,10 @@ export class GatesWorld {
     if (this.#wasCut && given.length === 0) await this.#adopt(name);
   }
 
+  /** In strict order the line is full at times, for whoever has a group too. */
   #promote(most: number) {
-    const pass = { term: this.#term, leaseMs: undefined, limit: most, cap: 1000, nowMs: this.#nowMs };
+    const lineMax = this.#strict && this.#random() < 0.5 ? 3 : 1_000_000;
+    const pass = { term: this.#term, leaseMs: undefined, limit: most, cap: 1000, lineMax, nowMs: this.#nowMs };
     return this.#call('promote', () => this.#jobs.promote(this.#ref, pass));
   }
 
@@ -423,10 +542,12 @@ export class GatesWorld {
     const when = { windowMs: WINDOW_MS, nowMs: this.#nowMs };
     if (verb === 'retry') {
       const failed = { ...when, delayMs: this.#below(50), error: '{"m":"x"}' };
-      await this.#call(verb, () => this.#jobs.retry(this.#ref, claim, failed));
+      const reply = await this.#call(verb, () => this.#jobs.retry(this.#ref, claim, failed));
+      if (reply === 'cancelled') this.#gaveUp(claim.member);
     } else if (verb === 'defer') {
       const later = { ...when, delayMs: this.#below(50), closing: this.#closing(claim.member) };
-      await this.#call(verb, () => this.#jobs.defer(this.#ref, claim, later));
+      const reply = await this.#call(verb, () => this.#jobs.defer(this.#ref, claim, later));
+      if (reply === 'cancelled') this.#gaveUp(claim.member);
     } else {
       this.#members.delete(claim.member);
       const why = { ...when, reason: 'because', error: '{"m":"x"}' };
@@ -436,6 +557,18 @@ export class GatesWorld {
         complete: () => this.#jobs.complete(this.#ref, [claim], when),
       };
       await this.#call(verb, calls[verb]);
+      await this.#ended(verb, claim.member);
+    }
+  }
+
+  /** A dead letter holds the group that its job had, if the limits say so. */
+  async #ended(verb: string, member: string): Promise<void> {
+    const group = groupIn(member);
+    const isHead = this.#heads.get(group) === member;
+    this.#gaveUp(member);
+    const [letter] = verb === 'bury' ? await this.#redis.xrevrange(this.#ref.keys.dead, '+', '-', 'COUNT', 1) : [];
+    if (isHead && letter?.[1][1] === member && this.#limits.groupOnDead === 'hold') {
+      this.#heads.set(group, `!${letter[0]}`);
     }
   }
 
@@ -453,9 +586,9 @@ export class GatesWorld {
   }
 
   /** A rate for each group, and limits of some. */
-  #ownLimits(): GateSettings {
+  #ownLimits(isStrict: boolean): GateSettings {
     const some = (): GroupSettings => ({
-      ...(this.#random() < 0.5 && { concurrency: this.#below(4) }),
+      ...(this.#random() < 0.5 && !isStrict && { concurrency: this.#below(4) }),
       ...(this.#random() < 0.5 && { rate: this.#pick<Rate | 0>([0, ...RATES]) }),
       ...(this.#random() < 0.5 && { weight: 1 + this.#below(4) }),
     });
@@ -530,7 +663,10 @@ export class GatesWorld {
       if (member === undefined) return;
       const when = { windowMs: WINDOW_MS, nowMs: this.#nowMs };
       const reply = await this.#call('cancel', () => this.#jobs.cancel(this.#ref, [member], when));
-      if (Array.isArray(reply) && reply[0].kind === 'cancelled') this.#members.delete(member);
+      if (Array.isArray(reply) && reply[0].kind === 'cancelled') {
+        this.#members.delete(member);
+        this.#gaveUp(member);
+      }
     },
     reschedule: async () => {
       const member = this.#pick([...this.#members]);
@@ -547,7 +683,8 @@ export class GatesWorld {
       const kind = this.#classes.get(member) ?? 1;
       const record = encodeRecord(dueMs, `{"d":${this.#serial++}}`, {}).replace('|', `${HEADERS[kind]}|`);
       const settings = { mode: 'replace', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
-      await this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings);
+      const reply = await this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings);
+      if (Array.isArray(reply) && reply[0].kind === 'replaced') this.#gaveUp(member);
     },
     /** Somebody else puts a bare member again, which leaves its place in line behind. */
     again: async () => {
@@ -577,8 +714,11 @@ export class GatesWorld {
       const args = { now: this.#nowMs, term: '', share: other.share, limit: 1 };
       const each = other.groups.flat();
       if (this.#random() < 0.3) await run(this.#redis, scripts.limit, { keys: this.#ref.keys, args, each });
+      const isEnded = this.#strict && (await this.#redis.exists(this.#ref.keys.order)) === 0;
       await this.#call('limit', () => limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs }));
       this.#limits = settings;
+      if (isEnded || !this.#isStrict()) this.#heads.clear();
+      if (settings.groupOnDead === 'continue') await this.#forgetDead();
       this.#turns = new Map();
       this.#throughMs.clear();
       this.#isGated = true;
@@ -596,12 +736,56 @@ export class GatesWorld {
       if (!this.#isGated || group === undefined) return;
       await this.#call('close', () => close(this.#redis, this.#ref, { group, until: 0, nowMs: this.#nowMs }));
       this.#closedMs.delete(group);
+      if (this.#heads.get(group)?.startsWith('!')) this.#heads.delete(group);
+    },
+    /** A dead letter lives again, or is removed, which the janitor sees. */
+    revive: async () => {
+      const letters = this.#strict ? await this.#redis.xrange(this.#ref.keys.dead, '-', '+') : [];
+      const letter = this.#pick(letters);
+      if (letter === undefined) return;
+      const [id, [, member = '']] = letter;
+      const isHead = this.#heads.get(groupIn(member)) === `!${id}`;
+      if (this.#random() < 0.3) {
+        await this.#redis.xdel(this.#ref.keys.dead, id);
+        await this.#mendOrder();
+        if (isHead) this.#heads.delete(groupIn(member));
+        return;
+      }
+      const reply = await this.#call('replay', () => this.#jobs.replay(this.#ref, id, { nowMs: this.#nowMs }));
+      if (reply.kind !== 'ok') return;
+      this.#members.add(member);
+      if (isHead) this.#heads.set(groupIn(member), member);
+    },
+    /** Another process leads, and a pass of the one before is refused. */
+    lead: async () => {
+      await resign(this.#redis, this.#ref, this.#term);
+      this.#leaders += 1;
+      const processId = `p${this.#leaders}`;
+      const elected = await elect(this.#redis, this.#ref, { processId, leaseMs: 100_000_000, nowMs: this.#nowMs });
+      if (elected.kind !== 'elected') throw new Error('nobody else leads');
+      const pass = { term: this.#term, leaseMs: undefined, limit: 20, cap: 1000, nowMs: this.#nowMs };
+      const late = await this.#jobs.promote(this.#ref, pass);
+      if (late.kind !== 'fenced') throw new Error('the leader before still promotes');
+      this.#term = elected.term;
+    },
+    /** Other data, and sometimes another due time. */
+    edit: async () => {
+      const member = this.#pick([...this.#members]);
+      const before = member && (await this.#redis.hget(this.#ref.keys.jobs, member));
+      if (!before || before.startsWith('.')) return;
+      const record = before.replace(/\|.*$/s, `|{"d":${this.#serial++}}`);
+      const dueMs = this.#random() < 0.5 ? this.#nowMs + this.#below(100) - 50 : undefined;
+      const items = [{ member, before: digestOf(before), record, dueMs }];
+      const when = { bytesMax: 1000, nowMs: this.#nowMs };
+      await this.#call('edit', () => this.#jobs.edit(this.#ref, items, when));
     },
     pause: async () => {
-      await this.#redis.hset(this.#ref.keys.meta, 'paused', `${this.#nowMs} x`);
+      if (this.#strict) await pause(this.#redis, this.#ref, { reason: 'x', nowMs: this.#nowMs });
+      else await this.#redis.hset(this.#ref.keys.meta, 'paused', `${this.#nowMs} x`);
     },
     resume: async () => {
-      await this.#redis.hdel(this.#ref.keys.meta, 'paused');
+      if (this.#strict) await resume(this.#redis, this.#ref);
+      else await this.#redis.hdel(this.#ref.keys.meta, 'paused');
     },
     /** Somebody takes all lanes and holds away, and the janitor makes them again. */
     loss: async () => {
@@ -620,16 +804,9 @@ const BAG = [
   ...['serve', 'serve', 'serve', 'serve', 'serve', 'serve', 'read', 'read', 'relay', 'relay', 'relay'],
   ...['retry', 'defer', 'bury', 'complete', 'commit', 'cancel', 'reschedule', 'replace', 'again', 'death', 'limits'],
   ...['pause', 'resume', 'resume', 'loss', 'close', 'close', 'open'],
-] as readonly (
-  | 'schedule'
-  | 'time'
-  | 'promote'
-  | 'serve'
-  | 'read'
-  | 'relay'
-  | 'retry'
-  | 'limits'
-  | 'pause'
-  | 'loss'
-  | 'close'
-)[];
+] as readonly Step[];
+/** And in strict order. */
+const BAG_IN_ORDER: typeof BAG = [...BAG, 'revive', 'retry', 'retry', 'time', 'lead', 'edit'];
+type Step =
+  | ('schedule' | 'time' | 'promote' | 'serve' | 'read' | 'relay' | 'retry' | 'limits' | 'pause' | 'loss' | 'close')
+  | ('revive' | 'lead' | 'edit');

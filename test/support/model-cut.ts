@@ -92,6 +92,8 @@ const OF_GATES = [
   /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
   /'SPUBLISH', (?:keys\.)?work\b/,
   /'HSET', (?:keys\.)?groups\b/,
+  /'(?:HSET|HDEL|DEL)', (?:keys\.)?order\b/,
+  /keys\.meta, 'paused'|'paused', mark\)/,
   /(?:keys\.)?meta, 'closing'/,
   /'ZADD', keys\.scheduled, 'XX', unpack\(scores\)|'ZREM', keys\.scheduled, unpack\(members\)/,
 ];

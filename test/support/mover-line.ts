@@ -51,7 +51,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     ref: line.ref,
     current: () => ({ ...line.ref, lingerMs }),
     processId,
-    order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
+    order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs), isOlder: () => false },
     loneWorker: { relay: () => undefined, isPolled: () => false, canHold: () => true },
     windowMs: 600_000,
     ...(serverOf && { serverOf }),

@@ -177,7 +177,9 @@ export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'ca
 /** Parts that only a gated queue uses. `test/proof/gates.test.ts` walks through one. */
 export const PARTS_OF_GATES: readonly string[] = [
   ...['gate', 'line', 'lanes', 'opening', 'turns', 'heads', 'letting-through', 'lining-up', 'leaving', 'giving-up'],
-  ...['filling', 'own', 'closing', 'shutting'],
+  ...['filling', 'own', 'closing', 'shutting', 'own-limits', 'sooner'],
+  // And only one in strict order.
+  ...['keeping', 'yielding', 'vacating', 'vacancy', 'ordering', 'regaining', 'pausing', 'marking'],
 ];
 /** Parts and verbs that only members of sets reach. `test/proof/sets.test.ts` has stories of them. */
 const PARTS_OF_SETS: readonly string[] = ['sets', 'callback', 'end-tags', 'joining', 'rejoining', 'stray'];
@@ -216,7 +218,7 @@ export const OF_AHEAD: readonly string[] = [
 ];
 /** Lines of others that only a debounced job reaches. */
 export const OF_DEBOUNCE: readonly string[] = [
-  'schedule @due-now: turned >',
+  'judging @due-now: turned >',
   'schedule @news: turned ==',
   'completion @lives-on: turned == (1 of 2)',
   'replay @debounced: turned ==',
@@ -245,6 +247,8 @@ const OF_GATES: readonly string[] = [
   'promotion @any-lanes: turned >',
   'starting @started-odd: turned ==',
   'end-many @no-priority: turned ==',
+  'elect @is-older: turned ==',
+  'resume @keep-mark: no write',
 ];
 
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
@@ -385,7 +389,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
     (of) => [of, 'a pause lets through', "'gates', 'gate', 'paused'", "'gates', 'gate', 'none'"] as const,
   ),
   ...(['expire', 'release'] as const).map(
-    (of) => [of, 'a turn that was not used is lost', 'gone, left, true)', 'gone, left)'] as const,
+    (of) => [of, 'a turn that was not used is lost', 'gone, left, true, ', 'gone, left, false, '] as const,
   ),
   ['complete', 'nobody hears of the room', 'call.gate and not state[2]', 'false'],
   ['complete', 'a pause lets through', 'call.gate and not state[2]', 'call.gate'],
@@ -417,7 +421,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
     "dueText(redis.call('ZSCORE', scheduled, member))",
     "redis.call('ZSCORE', scheduled, member)",
   ],
-  ['remove', 'line, lanes and holds stay', 'cast, line, lanes, holds, groups, closed', 'cast, closed'],
+  ['remove', 'line, lanes and holds stay', 'cast, line, lanes, holds, groups, order,', 'cast,'],
   ['seen', 'a place in line is a due time', 'dueText(waits)', 'waits'],
   ['gate', 'a step of the clock is for ever', 'gate.arrival = latest', 'tostring(latest)'],
   ['gate', 'no time is early', ' + 50000', ' + 0'],
@@ -462,6 +466,81 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ['lining-up', 'a queue has one more', 'gate.concurrency - redis', 'gate.concurrency + 1 - redis'],
   ['limit', 'the walk begins again with each call', "isWalking and before:sub(#mine + 1) or ''", "''"],
   ['limit', 'what was taken back keeps its hold', 'dropHolds(keys, nil, entries, members)', 'tostring(members)'],
+  ['heads', 'who has a group is not asked', 'if kept[head.group] and room > 0 then', 'if false then'],
+  ['heads', 'who has a group has to be in line', 'and not isKeeper then', 'then'],
+  [
+    'letting-through',
+    'who is let through has nothing',
+    "redis.call('HSET', keys.order, unpack(kept))",
+    'tostring(kept)',
+  ],
+  ['lining-up', 'who goes past the line passes who has the group', 'has and has.member ~= job.member', 'false'],
+  [
+    'lining-up',
+    'a job of a group has a priority in strict order',
+    "gate.isStrict and group ~= '' and 1 or priority",
+    'priority',
+  ],
+  [
+    'lining-up',
+    'who has a group comes back to lanes that are shut',
+    'openSoon(keys.lanes, group, gate.now)',
+    'tostring(group)',
+  ],
+  [
+    'shutting',
+    'lanes do not wait for who has the group',
+    'head.opensAt or whenMore(gate, head.own)',
+    'whenMore(gate, head.own)',
+  ],
+  [
+    'gate',
+    'a queue in strict order stands still while limits are walked',
+    "(share .. ' '):match(' (sh?) ')",
+    "share:match(' (sh?)$')",
+  ],
+  ['end-many', 'a run with newer data keeps its group', 'gone, all.left, true)', "gone, all.left, 'ask')"],
+  [
+    'starting',
+    'a start that is dropped gives the group up',
+    "call.gone, call.left, 'ask')",
+    'call.gone, call.left, true)',
+  ],
+  ['release', 'who is handed back gives the group up', "true, 'ask')", 'true, true)'],
+  ...(['retry', 'defer'] as const).flatMap(
+    (of) =>
+      [
+        [of, 'who goes on gives the group up', '{ member }, false, isOver)', '{ member }, false, true)'],
+        [of, 'who ends keeps its place in the order', 'isOver = true', 'isOver = false'],
+      ] as const,
+  ),
+  ...(['bury', 'commit'] as const).map(
+    (of) =>
+      [of, 'who ends keeps its place in the order', '{ member }, false, true)', '{ member }, false, false)'] as const,
+  ),
+  ['bury', 'a dead letter holds nobody', 'holdGroup(keys, state[1], member, deadLetter)', 'tostring(deadLetter)'],
+  ['commit', 'a dead letter holds nobody', 'holdGroup(keys, state[1], member, deadLetter)', 'tostring(deadLetter)'],
+  ['expire', 'a dead letter holds nobody', 'holdGroup(keys, state[1], run.member, deadLetter)', 'tostring(deadLetter)'],
+  ['cancel', 'who is cancelled keeps its group', 'vacate(keys, member, now)', 'tostring(member)'],
+  ['ordering', 'who is replaced keeps its group', 'vacate(keys, member, now)', 'tostring(member)'],
+  ['ordering', 'jobs of a call are due together', 'last + 1', 'last'],
+  ['schedule', 'what was given is forgotten', 'inOrder.note()', 'tostring(inOrder)'],
+  ['replay', 'who is replayed has lost its group', "lettersIn(state[4] or '') and regain(", 'tostring('],
+  ['close', 'a dead letter holds a group that was opened', 'gate.isStrict and openHeld() or isOpened', 'isOpened'],
+  ...(
+    [
+      ['promote', 'state[2], state[5]'],
+      ['start', 'state[2], state[3]'],
+      ['serve', 'state[2], state[4]'],
+      ['relay', 'state[2], state[6]'],
+      ['complete', 'state[2], state[3]'],
+    ] as const
+  ).map(([of, words]) => [of, 'a mark is a pause', `pauseIn(${words})`, 'state[2]'] as const),
+  ['giving-up', 'a mark is a pause', 'pauseIn(state[3], state[1])', 'state[3]'],
+  ['limit', 'a mark that is gone is not missed', 'before == share and hasMark(paused, share)', 'before == share'],
+  ['elect', 'any term is taken over', 'term == over and versionIn(said[3])', 'versionIn(said[3])'],
+  ['elect', 'a partition without a mark is taken over', 'term == over and versionIn(said[3])', 'term == over'],
+  ['pause', 'a pause takes the mark away', 'pausedAs(versionIn(paused), said)', 'said'],
   [
     'limit',
     'what was taken back costs its turn',
@@ -539,7 +618,9 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
   ['shutting @one-turn-each: no guard', 'the order of last turns is that of the turns'],
   ['shutting @in-its-round: turned >', 'the turn that the lane has is written again'],
   ['shutting @soonest: turned <', 'nobody wakes up sooner for what never comes'],
-  ['limit @gone-limits: turned >', 'what is not there is taken out'],
+  ['own-limits @gone-limits: turned >', 'what is not there is taken out'],
+  ['lining-up @timed-lane: turned >', 'no lane waits for the first millisecond of 1970'],
+  ['lining-up @has-room: turned >', 'who has no room is lined up, whoever has the group'],
 ]);
 
 /** The same of sets. */

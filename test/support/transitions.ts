@@ -23,11 +23,12 @@ const settles = (...ends: readonly (JobState | 'none')[]): Transition['moves'] =
   waiting: ['ready'],
 });
 
-/** A retry and a defer go back to scheduled, unless a cancel was requested. */
-const goesBack: Transition['moves'] = {
-  ...settles('cancelled', 'none'),
-  ready: ['scheduled', 'cancelled', 'none'],
-};
+/**
+ * A retry and a defer go back to scheduled, unless a cancel was requested. In strict order a job that comes back at once has its
+ * group, so the room that it leaves may be its own.
+ */
+const back = ['scheduled', 'ready', 'cancelled', 'none'] as const;
+const goesBack: Transition['moves'] = { ...settles(), running: back, ready: back };
 
 /**
  * One row is one verb and one file in `lua/verbs/`. Verbs that only read, and verbs of leaders and processes, have no row;
@@ -106,7 +107,13 @@ export const transitions: readonly Transition[] = [
   },
   {
     verb: 'release',
-    moves: { ready: ['scheduled'], scheduled: ['scheduled'], waiting: ['ready'], running: ['scheduled', 'running'] },
+    // As in `goesBack`.
+    moves: {
+      ready: ['scheduled', 'ready'],
+      scheduled: ['scheduled'],
+      waiting: ['ready'],
+      running: ['scheduled', 'running'],
+    },
   },
   { verb: 'extend', moves: { running: ['running'] } },
   // Done: an acknowledgement at most once that held its entry lets it go, and without a done window its tombstone.

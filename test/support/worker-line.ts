@@ -174,7 +174,7 @@ function moverOf(redis: Redis, ref: PartitionRef): Mover {
     current: () => ref,
     processId: 'm',
     options,
-    order: { rank: () => 0, betterBeatSince: async () => true },
+    order: { rank: () => 0, betterBeatSince: async () => true, isOlder: () => false },
     loneWorker: { relay: () => undefined, isPolled: () => true, canHold: () => true },
     windowMs: 600_000,
     clock: systemClock,

@@ -37,7 +37,7 @@ function electionOf(answers: Answers = {}, rank = 0) {
     leaseMs: LEASE_MS,
     clock,
     events,
-    order: { rank: () => rank, betterBeatSince: async () => true },
+    order: { rank: () => rank, betterBeatSince: async () => true, isOlder: () => false },
   });
   return Object.assign(election, { answers, clock, said, calls });
 }

@@ -31,6 +31,34 @@ test('a group of one is a lock, and the queue has as many as it may', async () =
   ]);
 });
 
+test('in strict order a group waits for the retry of its job, and for who decides about its dead letter', async () => {
+  const perGroup = { concurrency: 1, order: 'strict', onDead: 'hold' } as const;
+  const q = defineQueue('q', { perGroup, attempts: 2, backoff: fixed('10s') });
+  const { kit, starts, waiting } = kitOf(q, {
+    handlers: {
+      q: ({ id }, { attempt }) => {
+        if (id === '{x}b' || (id === '{x}c' && attempt === 1)) throw new Error('not yet');
+      },
+    },
+  });
+  await kit.client.scheduleMany(q, [...many('cba', { group: 'x' }), ...many('d', { group: 'y' })]);
+  await kit.advance('5s');
+  expect(waiting()).toEqual(['{x}b', '{x}a']);
+  await kit.advance('1h');
+  expect(waiting()).toEqual(['{x}a']);
+  await kit.client.groups.open(q, 'x');
+  await kit.advance('1m');
+  const inSeconds = starts().map(([id, atMs]) => [id, Math.floor(atMs / 1000)]);
+  expect(inSeconds.filter(([id]) => id !== '{y}d')).toEqual([
+    ['{x}c', 0],
+    ['{x}c', 10],
+    ['{x}b', 10],
+    ['{x}b', 20],
+    ['{x}a', 3605],
+  ]);
+  expect(inSeconds).toContainEqual(['{y}d', 0]);
+});
+
 test('a job keeps its place until its handler ends, also after its time-out: 5 s at most, and one that looks at its signal ends then', async () => {
   const q = defineQueue('q', { perGroup: 1, timeout: '1m', attempts: 1 });
   const lasts = { a: '63s', b: '2m', c: '2m', d: 0 };

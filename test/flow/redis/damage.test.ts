@@ -80,9 +80,26 @@ describe('what it finds', () => {
 
   test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
     await crowd();
-    const { fires, fired, stale, past, ended, minutes, cast, line, lanes, holds, groups, closed, why, logs, meta } =
-      p.keys;
+    const {
+      fires,
+      fired,
+      stale,
+      past,
+      ended,
+      minutes,
+      cast,
+      line,
+      lanes,
+      holds,
+      groups,
+      order,
+      closed,
+      why,
+      logs,
+      meta,
+    } = p.keys;
     await p.redis.hset(groups, 'acme', '0 0');
+    await p.redis.hset(order, 'acme', 'j:waits');
     await p.redis.hset(meta, 'closed', '1');
     await p.redis.zadd(closed, LATER, 'invoice:7');
     await p.redis.hset(why, 'invoice:7', '{}');
