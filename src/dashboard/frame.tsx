@@ -7,7 +7,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { logOut, type Session } from './api.ts';
 import { KeyHelp, search } from './keys.tsx';
 import { pauseLive, resumeLive, useLive } from './live.ts';
-import { secondText } from './parts/clock.ts';
+import { cityText, ownZone, secondText } from './parts/clock.ts';
 import { Icon } from './parts/icon.tsx';
 import { type About, Caller, May } from './parts/may.tsx';
 import { ProblemNote } from './parts/problem.tsx';
@@ -111,12 +111,19 @@ function Places({ label, route }: { readonly label: string; readonly route: Rout
   );
 }
 
-function WayLink({ way, isHere }: { readonly way: Way; readonly isHere: boolean }) {
-  const { name, icon, needs } = way;
+interface WayOf {
+  readonly way: Way;
+  readonly isHere: boolean;
+  /** Its name, where there is room for one word. */
+  readonly text?: string | undefined;
+}
+
+function WayLink({ way, isHere, text }: WayOf) {
+  const { name, icon, needs, isRare } = way;
   const link = (
-    <a href={`#/${name}`} aria-current={isHere ? 'page' : undefined}>
+    <a class={isRare && 'rare'} href={`#/${name}`} aria-current={isHere ? 'page' : undefined}>
       <Icon name={icon} />
-      <span>{words.places[name]}</span>
+      <span>{text ?? words.places[name]}</span>
     </a>
   );
   return needs === undefined ? link : <May {...needs}>{link}</May>;
@@ -170,10 +177,21 @@ function Bar({ route, about }: Pick<Around, 'route' | 'about'>) {
           <li key={text}>{href === undefined ? <b>{text}</b> : <a href={href}>{text}</a>}</li>
         ))}
       </ol>
+      {CREATING.has(route.name) ? (
+        <May scope="write">
+          <a class="btn desk" href="#/create">
+            <Icon name="plus" />
+            {words.places.create}
+          </a>
+        </May>
+      ) : null}
       <Live />
     </header>
   );
 }
+
+/** Pages about jobs of all queues: from there one makes another. A queue has its own button. */
+const CREATING: ReadonlySet<string> = new Set(['now', 'jobs']);
 
 interface Crumb {
   readonly text: string;
@@ -216,7 +234,11 @@ function Live() {
       ) : null}
       <span class={`live ${state}`} title={why}>
         <span role="status">{words.frame.live[state]}</span>
-        {now === undefined ? null : <small aria-hidden="true">{secondText(now.nowMs)}</small>}
+        {now === undefined ? null : (
+          <small aria-hidden="true" title={ownZone()}>
+            {secondText(now.nowMs)} <span class="desk">{cityText(ownZone())}</span>
+          </small>
+        )}
       </span>
       <span class="desk">
         <PauseButton />
@@ -253,8 +275,13 @@ function Tabs({ route, address, session, leave }: Below) {
   return (
     <>
       <nav class="tabs" aria-label={words.frame.pages}>
-        {PLACES.filter(({ isRare }) => isRare !== true).map((place) => (
-          <WayLink key={place.name} way={place} isHere={route.name === place.name} />
+        {PLACES.filter(({ isTab }) => isTab).map((place) => (
+          <WayLink
+            key={place.name}
+            way={place}
+            text={words.frame.short[place.name]}
+            isHere={route.name === place.name}
+          />
         ))}
         <button type="button" onClick={search}>
           <Icon name="search" />

@@ -11,7 +11,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type ApiError, onStranger, resume, type Session } from './api.ts';
 import * as calls from './calls.ts';
 import { Frame } from './frame.tsx';
-import { Audit } from './pages/audit.tsx';
+import { Audit } from './pages/audit/audit.tsx';
 import { Create } from './pages/create/create.tsx';
 import { Dead } from './pages/dead/dead.tsx';
 import { Job } from './pages/job/job.tsx';

@@ -14,14 +14,16 @@ export interface Way {
   readonly icon: IconName;
   readonly key: string;
   readonly needs?: Needed;
-  /** Not among the tabs of a narrow window, but in its sheet. */
+  /** Among the tabs of a narrow window: there is room for few. Its sheet has the others. */
+  readonly isTab?: true;
+  /** Asked now and then: it stands below those of every hour. */
   readonly isRare?: true;
 }
 
 export const PLACES: readonly Way[] = [
-  { name: 'now', icon: 'now', key: 'n' },
-  { name: 'jobs', icon: 'jobs', key: 'j' },
-  { name: 'dead', icon: 'dead', key: 'd' },
+  { name: 'now', icon: 'now', key: 'n', isTab: true },
+  { name: 'jobs', icon: 'jobs', key: 'j', isTab: true },
+  { name: 'dead', icon: 'dead', key: 'd', isTab: true },
   { name: 'schedules', icon: 'schedules', key: 's' },
   { name: 'workers', icon: 'workers', key: 'w', needs: { scope: 'read' } },
   { name: 'simulate', icon: 'simulate', key: 'm', needs: { scope: 'read' }, isRare: true },

@@ -117,7 +117,7 @@ describe('a phone', { timeout: HOOK_MS }, () => {
     await show(window, '#/now');
     expect(
       await page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link').allTextContents(),
-    ).toEqual([...['Now', 'Jobs', 'Dead letters', 'Schedules', 'Workers']]);
+    ).toEqual([...['Now', 'Jobs', 'Dead']]);
     const more = page.getByRole('button', { name: 'More', exact: true });
     const audit = page.getByRole('navigation', { name: 'All pages' }).getByRole('link', { name: 'Audit' });
     expect(await audit.isVisible()).toBe(false);

@@ -1,6 +1,7 @@
 /**
  * What people come for, each in as few steps as the pages promise. A step is a click, a choice or a typed word; reading is none.
  */
+import { readFile } from 'node:fs/promises';
 import type { Locator } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Window } from '../support/browser.ts';
@@ -68,9 +69,9 @@ describe('the page Simulate', { timeout: HOOK_MS }, () => {
     await must(api, 'PATCH /v1/queues/what-if/settings', api.admin, { rate: '100/s' });
     await show(window, '#/simulate/what-if');
     // Nobody has run a job there, so nobody knows for how long one runs.
-    await window.page.getByLabel('Run time').fill('100ms');
+    await window.page.getByRole('textbox', { name: 'Run time' }).fill('100ms');
     const { click, type, count } = steps();
-    await type(window.page.getByLabel('Rate'), '5/s');
+    await type(window.page.getByRole('textbox', { name: 'Rate' }), '5/s');
     await click(desk.button('Simulate'));
     const says = window.page.getByRole('heading', { level: 1 });
     await says
@@ -107,9 +108,31 @@ test('who chooses a queue to simulate by keyboard keeps the focus, and begins wi
     expect(await chooser.inputValue()).toBe(queue);
   };
   await choose('if-one');
-  await page.getByLabel('Rate').fill('5/s');
+  await page.getByRole('textbox', { name: 'Rate' }).fill('5/s');
   await choose('if-two');
-  expect(await page.getByLabel('Rate').inputValue()).toBe('');
+  expect(await page.getByRole('textbox', { name: 'Rate' }).inputValue()).toBe('');
+});
+
+test('a slider says what a limit would do when it is let go, by keyboard too, and its field says the same', {
+  timeout: HOOK_MS,
+}, async () => {
+  const jobs = Array.from({ length: 60 }, (_, n) => ({ id: `s-${n}`, delay: '1h' }));
+  await scheduleAll(api, 'slid', jobs);
+  await must(api, 'PATCH /v1/queues/slid/settings', api.admin, { rate: '100/s' });
+  const { page } = window;
+  await show(window, '#/simulate/slid');
+  await page.getByRole('textbox', { name: 'Run time' }).fill('100ms');
+  const slider = page.getByRole('slider', { name: 'Slider: rate' });
+  await expect.poll(() => slider.getAttribute('aria-valuetext')).toBe('now 100/s');
+  await slider.focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  expect(await page.getByRole('textbox', { name: 'Rate' }).inputValue()).toBe('50/s');
+  await page.getByRole('heading', { level: 1, name: /^With this, slid would be up to/ }).waitFor();
+  await page.keyboard.press('Home');
+  await page.locator('p.command', { hasText: 'duestream queues set slid --rate 1/s' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^With this, slid would be up to (5\d s|1 min)/ }).waitFor();
+  expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
 });
 
 test('a limit of an address stands in the command to be pasted as one word', { timeout: HOOK_MS }, async () => {
@@ -129,6 +152,60 @@ describe('the page of promises', { timeout: HOOK_MS }, () => {
     await show(window, '#/slo');
     await window.page.getByRole('heading', { level: 1, name: /^1 of 1 queue keeps its promise in / }).waitFor();
     await window.page.getByRole('row', { name: /^kept 99 % within 1 s/ }).waitFor();
+    expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
+  });
+});
+
+/** What a button keeps as a file. */
+async function kept(button: Locator): Promise<{ readonly name: string; readonly lines: readonly string[] }> {
+  const [file] = await Promise.all([window.page.waitForEvent('download'), button.click()]);
+  const text = await readFile(await file.path(), 'utf8');
+  return { name: file.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
+}
+
+describe('a file for a spreadsheet', { timeout: HOOK_MS }, () => {
+  test('has each promise of the month, with its numbers', async () => {
+    await scheduleAll(api, 'promised', [{ id: 'a', delay: '1h' }]);
+    const lateness = { within: '1s', of: 0.99, over: '30d' };
+    await must(api, 'PATCH /v1/queues/promised/settings', api.admin, { lateness });
+    await show(window, '#/slo');
+    const { name, lines } = await kept(desk.button('Export as CSV'));
+    expect(name).toMatch(/^slo-\d{4}-\d\d\.csv$/);
+    expect(lines[0]).toContain('queue,promised share,within ms,jobs,');
+    expect(lines.find((line) => line.startsWith('promised,'))).toMatch(/^promised,0\.99,1000,0,/);
+  });
+
+  test('has the changes of the filter, and no formula of somebody else', async () => {
+    await scheduleAll(api, 'noted', [{ id: 'a', delay: '1h' }]);
+    await must(api, 'POST /v1/queues/noted/pause', api.admin, { reason: '=HYPERLINK("x")' });
+    await show(window, '#/audit?queue=noted');
+    const { name, lines } = await kept(desk.button('Export as CSV'));
+    expect([name, lines.length]).toEqual(['audit.csv', 2]);
+    expect(lines[1]).toMatch(/Z,ada,api,queues\.pause,noted,/);
+    expect(lines[1]).toContain(`"'=HYPERLINK(""x"")"`);
+  });
+});
+
+describe('the way back from a change', { timeout: HOOK_MS }, () => {
+  test('stands beside the newest change of its kind: a limit is set back, a pause ends', async () => {
+    await scheduleAll(api, 'undone', [{ id: 'a', delay: '1h' }]);
+    await must(api, 'PATCH /v1/queues/undone/settings', api.admin, { rate: '40/s' });
+    await must(api, 'PATCH /v1/queues/undone/settings', api.admin, { rate: '20/s', concurrency: 3 });
+    await show(window, '#/audit?queue=undone');
+    expect(await desk.button(/^Set back undone …$/).count()).toBe(1);
+    await desk.button('Set back undone …').click();
+    await desk.inDialog('Set it back').click();
+    await desk.told('undone is set back.');
+    const { settings } = await must(api, 'GET /v1/queues/undone/settings', api.admin);
+    expect([settings.rate, settings.concurrency]).toEqual(['40/s', false]);
+    await must(api, 'POST /v1/queues/undone/pause', api.admin, { reason: 'a look' });
+    await show(window, '#/now');
+    await show(window, '#/audit?queue=undone');
+    await desk.button('Resume undone …').click();
+    await desk.inDialog('Resume it').click();
+    await desk.told('undone is resumed.');
+    // What was taken back can be no more.
+    await expect.poll(() => desk.button('Resume undone …').count()).toBe(0);
     expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
   });
 });

@@ -16,7 +16,7 @@ describe('a rule in words', () => {
     ['30 */6 * * *', 'every 6 h at :30'],
     ['0 9-17 * * *', 'every hour, 09:00 to 17:00'],
     ['0 0 1 * *', 'on day 1 of each month at 00:00'],
-    ['@yearly', 'January 1 at 00:00'],
+    ['@yearly', '1 January at 00:00'],
   ])('says %s as people do', (cron, text) => {
     expect(ruleText({ cron })).toBe(text);
   });

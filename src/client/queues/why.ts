@@ -212,7 +212,7 @@ function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle
 function obstacleOf(queue: string, heldBy: HeldBy, those: readonly SeenPartition[]): Obstacle {
   const waiting = sum(those, (one) => one.waiting);
   const sinceMs = Math.max(...those.map(({ nowMs, waitingSinceMs = nowMs }) => nowMs - waitingSinceMs));
-  const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
+  const text = `${counted(waiting, 'job')} ${waiting === 1 ? 'waits' : 'wait'} in line, the first for ${span(Math.max(0, sinceMs))}`;
   const next = those.flatMap((one) => {
     const nextMs = nextOf(one, heldBy);
     return nextMs === undefined ? [] : [{ nextMs, inMs: Math.max(0, nextMs - one.nowMs) }];

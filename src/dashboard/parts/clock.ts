@@ -32,27 +32,21 @@ export const weekTimeText = (ms: number): string => `${weekdayText(ms)} ${timeTe
 /** `Fri 09:00:05` */
 export const weekSecondText = (ms: number): string => `${weekdayText(ms)} ${secondText(ms)}`;
 
-// Dates. English has two orders: charts, calendars and diaries begin with the month, lists and sentences about jobs with the day.
-
-/** `Nov 27` */
-export const dateText = textIn(language, { day: 'numeric', month: 'short' });
-
-/** `Fri, Nov 27` */
-export const weekDateText = textIn(language, { weekday: 'short', day: 'numeric', month: 'short' });
-
-/** `Friday, November 27` */
-export const longWeekDateText = textIn(language, { weekday: 'long', day: 'numeric', month: 'long' });
-
-/** `November 27, 2026` */
-export const longDateText = textIn(language, { day: 'numeric', month: 'long', year: 'numeric' });
+// Dates. English has two orders: here the day comes first, everywhere.
 
 const DAY_FIRST = language === 'en' ? 'en-GB' : language;
+
+/** `27 Nov` */
+export const dateText = textIn(DAY_FIRST, { day: 'numeric', month: 'short' });
 
 /** `Fri 27 Nov` */
 export const dayMonthText = textIn(DAY_FIRST, { weekday: 'short', day: 'numeric', month: 'short' });
 
 /** `Friday 27 November` */
 export const longDayMonthText = textIn(DAY_FIRST, { weekday: 'long', day: 'numeric', month: 'long' });
+
+/** `27 November 2026` */
+export const longDateText = textIn(DAY_FIRST, { day: 'numeric', month: 'long', year: 'numeric' });
 
 /** `27 Nov 2026` */
 export const dayMonthYearText = textIn(DAY_FIRST, { day: 'numeric', month: 'short', year: 'numeric' });
@@ -70,14 +64,17 @@ export const weekDayMonthYearText = textIn(DAY_FIRST, {
 /** `Fri` */
 export const utcWeekdayText = textIn(language, { weekday: 'short', timeZone: 'UTC' });
 
-/** `November 27` */
-export const utcDateText = textIn(language, { day: 'numeric', month: 'long', timeZone: 'UTC' });
+/** `27 November` */
+export const utcDateText = textIn(DAY_FIRST, { day: 'numeric', month: 'long', timeZone: 'UTC' });
 
 /** `November 2026` */
 export const utcMonthText = textIn(language, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** `Europe/Berlin`: of whoever looks. */
 export const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** `New York`: what people call `America/New_York`. */
+export const cityText = (zone: string): string => zone.slice(zone.lastIndexOf('/') + 1).replaceAll('_', ' ');
 
 // In no language: as a machine writes it, with its zone.
 

@@ -32,6 +32,7 @@ const ICONS = {
     </>
   ),
   plus: () => <path d="M8 3v10M3 8h10" />,
+  download: () => <path d="M8 2.500v8M4.500 7.500 8 11l3.500-3.500M3 13.500h10" />,
   search: () => (
     <>
       <circle cx="7" cy="7" r="4.5" />

@@ -3,7 +3,7 @@
  * heat map, and a plot over time with its axis. Who cannot see a chart is told its `label`.
  */
 import type { ComponentChildren } from 'preact';
-import { timeText, weekDateText } from './clock.ts';
+import { dayMonthText, timeText } from './clock.ts';
 
 const HOUR_MS = 3_600_000;
 const WIDTH = 96;
@@ -120,7 +120,7 @@ export function hourTicks(fromMs: number, toMs: number, every: number): readonly
     const hour = new Date(ms).getHours();
     if (hour % every !== 0) continue;
     const left = tenth(((ms - fromMs) / (toMs - fromMs)) * 100);
-    ticks.push(hour === 0 ? { left, text: weekDateText(ms), isDay: true } : { left, text: timeText(ms) });
+    ticks.push(hour === 0 ? { left, text: dayMonthText(ms), isDay: true } : { left, text: timeText(ms) });
   }
   return ticks;
 }
@@ -145,7 +145,7 @@ export function dayTicks(fromMs: number, toMs: number, every: number): readonly 
   for (let nth = 0; day.getTime() <= toMs; nth += 1, day.setDate(day.getDate() + 1)) {
     const ms = day.getTime();
     if (ms < fromMs || nth % every !== 0) continue;
-    ticks.push({ left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: weekDateText(ms) });
+    ticks.push({ left: tenth(((ms - fromMs) / (toMs - fromMs)) * 100), text: dayMonthText(ms) });
   }
   return ticks;
 }
@@ -220,6 +220,8 @@ export interface PlotOf {
 }
 
 const WIDE = 1000;
+/** Above a line that is higher stand the names of the lines. */
+const TOP_PERCENT = 15;
 
 export function Plot(plot: PlotOf) {
   const { title, say, label, fromMs, toMs, grid, text, layers, ticks, marks = [], limit, heightPx = 120, aside } = plot;
@@ -245,7 +247,10 @@ export function Plot(plot: PlotOf) {
           {limit === undefined ? null : <path class="limit" d={`M0 ${y(limit.value)}H${WIDE}`} />}
         </svg>
         {limit === undefined ? null : (
-          <i class="limit-name" style={{ top: `${y(limit.value)}%` }}>
+          <i
+            class={y(limit.value) < TOP_PERCENT ? 'limit-name below' : 'limit-name'}
+            style={{ top: `${y(limit.value)}%` }}
+          >
             {limit.text}
           </i>
         )}
@@ -278,7 +283,7 @@ function pathOf({ kind, points, colour = 'now', stepMs = 0 }: Layer, { x, y }: S
     const bars = points.map(([ms, value]) =>
       value === null || value <= 0 ? '' : `M${x(ms)} 100V${y(value)}h${width}V100z`,
     );
-    return { class: `fill ${colour}`, d: bars.join('') };
+    return { class: `solid ${colour}`, d: bars.join('') };
   }
   const runs = runsOf(points.map(([ms, value]) => (value === null ? undefined : { x: x(ms), y: y(value) })));
   if (kind === 'area') return { class: `fill ${colour}`, d: runs.map((run) => areaOf(run, 100)).join('') };

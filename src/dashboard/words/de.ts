@@ -27,6 +27,7 @@ export const de: Words = {
     allPages: 'Alle Seiten',
     search: 'Suche',
     more: 'Mehr',
+    short: { dead: 'Tot' },
     namespace: 'Namensraum',
     queues: 'Queues',
     queuesByTrouble: 'Queues, die mit Sorgen zuerst',
@@ -103,6 +104,7 @@ export const de: Words = {
     from: 'Ab',
     lookAgain: 'Neu laden',
     showMore: 'Mehr zeigen',
+    exportCsv: 'Als CSV sichern',
     more: (count) => `${count} weitere`,
     unread: (count, names) => `${count === 1 ? '1 Queue war' : `${count} Queues waren`} nicht zu lesen: ${names}`,
     andOthers: 'und andere',
@@ -225,6 +227,9 @@ export const de: Words = {
     daemons: (count: number) => (count === 1 ? '1 Daemon' : `${count} Daemons`),
     lead: (led: string, all: string) => `${led} von ${all} Partitionen werden geführt`,
     versions: (count: number) => `${count} Versionen`,
+    diedLately: (count, from, to) => `${count} starben in den letzten 24 h, der letzte zwischen ${from} und ${to}.`,
+    diedEarlier: (count) => `${count === 1 ? 'Er starb' : 'Alle starben'} vor mehr als einem Tag.`,
+    whyDied: 'Woran sie starben',
     doctorWell: 'fand nichts zu verbessern',
   },
   search: {
@@ -267,7 +272,7 @@ export const de: Words = {
     name: 'Jobs',
     looking: 'Suche läuft …',
     count: (count) => `${count.toLocaleString('de')} ${count === 1 ? 'Job' : 'Jobs'}`,
-    first: (count) => `Die ersten ${count.toLocaleString('de')} Jobs`,
+    first: (count) => `Mindestens ${count.toLocaleString('de')} Jobs`,
     of: 'von',
     are: (states, count) => {
       const verb = count === 1 ? 'ist' : 'sind';
@@ -453,6 +458,12 @@ export const de: Words = {
     another: 'Einen wie ihn anlegen',
     anew: 'Noch einmal anlegen',
     before: 'vor dem ersten Start',
+    reasons: {
+      'attempts-exhausted': 'die Versuche sind aufgebraucht',
+      'crashes-exhausted': 'der Worker starb zu oft',
+      'no-handler': 'kein Handler hat diesen Namen',
+      'unreadable-record': 'der Eintrag ist nicht lesbar',
+    },
     said: {
       done: (text) => `Fertig ${text} nach der Fälligkeit`,
       onTime: (text) => `Pünktlich fertig, ${text} nach der Fälligkeit.`,
@@ -1055,8 +1066,8 @@ export const de: Words = {
         keep: 'behalten für',
         max: 'höchstens',
         result: 'mit Ergebnissen',
-        resultBytesMax: 'Bytes eines Ergebnisses',
-        bytes: 'Bytes',
+        resultBytesMax: 'Ergebnisse bis',
+        bytes: 'zusammen bis',
         age: 'nicht älter als',
         within: 'binnen',
         of: 'Anteil rechtzeitig',
@@ -1371,6 +1382,7 @@ export const de: Words = {
     sum: (count) =>
       count === 0 ? 'Keine Zeitpläne.' : `${numberIn(count)} ${count === 1 ? 'Zeitplan' : 'Zeitpläne'}.`,
     allWell: 'Der letzte Lauf ist überall in Ordnung.',
+    someUnknown: (count) => `Vom letzten Lauf von ${count === 1 ? 'einem' : count} ist nichts bekannt.`,
     firstWell: (count) => `Der letzte Lauf der ersten ${count} ist in Ordnung; die anderen wurden nicht nachgesehen.`,
     someBad: (count) => `${count} ${count === 1 ? 'braucht' : 'brauchen'} einen Blick.`,
     somePaused: (count) => `${count} ${count === 1 ? 'ist' : 'sind'} angehalten.`,
@@ -1606,6 +1618,26 @@ export const de: Words = {
         : `Welche${shown === 1 ? 'r' : ` ${numberIn(shown)}`}`,
     ways: { api: 'API', cli: 'Befehl', page: 'Seite', program: 'Programm' },
     nothing: 'nichts',
+    csv: ['Zeit', 'wer', 'Weg', 'Tat', 'Queue', 'Ziel', 'Anzahl', 'Ids', 'vorher', 'nachher', 'warum'],
+    undo: {
+      column: 'Zurücknehmen',
+      buttons: { resume: 'Fortsetzen …', open: 'Öffnen …', setBack: 'Zurücksetzen …', moveBack: 'Zurückschieben …' },
+      of: (button, name) => `${name}: ${button}`,
+      titles: {
+        resume: (name) => `${name} fortsetzen`,
+        open: (name) => `${name} öffnen`,
+        setBack: (name) => `${name} zurücksetzen`,
+        moveBack: (name) => `${name} zurückschieben`,
+      },
+      text: 'Was vor dieser Änderung galt, gilt wieder. Das ist selbst eine Änderung und steht auch hier.',
+      yes: { resume: 'Fortsetzen', open: 'Öffnen', setBack: 'Zurücksetzen', moveBack: 'Zurückschieben' },
+      done: {
+        resume: (name) => `${name} geht weiter.`,
+        open: (name) => `${name} ist offen.`,
+        setBack: (name) => `${name} ist zurückgesetzt.`,
+        moveBack: (name) => `${name} ist zurückgeschoben.`,
+      },
+    },
     none: 'Noch hat niemand etwas geändert',
     noneWhy:
       'Eine Pause, eine Wiederholung, eine neue Grenze: wer das über die API, eine Seite oder die Befehlszeile tut, steht hier.',
@@ -1660,6 +1692,10 @@ export const de: Words = {
     doNot: (count: number) => (count === 1 ? 'hält sie nicht.' : 'halten sie nicht.'),
     inTime: (jobs: string, share: string) => `Von ${jobs} Jobs kamen ${share} in ihrer Zeit.`,
     promises: 'Zusagen',
+    csv: [
+      ...['Queue', 'versprochener Anteil', 'innerhalb ms', 'Jobs', 'gehaltener Anteil', 'verspätet', 'verfallen'],
+      ...['jetzt verspätet', 'Budget', 'übrig', 'gehalten'],
+    ],
     columns: {
       queue: 'Queue',
       promise: 'Zusage',
@@ -1677,7 +1713,7 @@ export const de: Words = {
     overspent: 'überzogen',
     lateDays: (queue: string, days: number) =>
       `${queue}: ${days === 1 ? '1 Tag' : `${days} Tage`} mit verspäteten Jobs`,
-    legend: ['99 % der Jobs eines Tages pünktlich', 'später', 'mehr als zehnmal so spät'],
+    legend: ['99 % der Jobs eines Tages pünktlich', 'später', 'mehr als zehnmal so spät', 'kein Start'],
     worst: {
       title: 'Was die Budgets verbraucht hat',
       text: 'Die schlechtesten Tage (in UTC), und was jeden verspäteten Start am längsten hielt.',
@@ -1714,8 +1750,8 @@ export const de: Words = {
       runTime: 'Laufzeit',
       until: 'Jobs, die fällig werden innerhalb',
     },
+    slide: (label: string) => `Regler: ${label}`,
     now: (value: string) => `jetzt ${value}`,
-    nowTogether: (value: string) => `jetzt zusammen ${value}`,
     overTime: 'Spätester Beginn',
     sayOverTime: (step: string) => `je ${step}`,
     comeDue: 'Werden fällig',

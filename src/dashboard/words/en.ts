@@ -30,6 +30,8 @@ export const en = {
     allPages: 'All pages',
     search: 'Search',
     more: 'More',
+    /** Where there is room for one word. */
+    short: { dead: 'Dead' } as Readonly<Record<string, string>>,
     namespace: 'namespace',
     queues: 'Queues',
     queuesByTrouble: 'Queues, those in trouble first',
@@ -106,6 +108,7 @@ export const en = {
     from: 'From',
     lookAgain: 'Look again',
     showMore: 'Show more',
+    exportCsv: 'Export as CSV',
     more: (count: string) => `${count} more`,
     unread: (count: number, names: string) =>
       `${count === 1 ? '1 queue' : `${count} queues`} could not be read: ${names}`,
@@ -224,6 +227,10 @@ export const en = {
     daemons: (count: number) => (count === 1 ? '1 daemon' : `${count} daemons`),
     lead: (led: string, all: string) => `${led} of ${all} partitions have a leader`,
     versions: (count: number) => `${count} versions`,
+    diedLately: (count: string, from: string, to: string) =>
+      `${count} died in the last 24 h, the last of them between ${from} and ${to}.`,
+    diedEarlier: (count: number) => `${count === 1 ? 'It' : 'All of them'} died more than a day ago.`,
+    whyDied: 'What they died of',
     doctorWell: 'found nothing to mend',
   },
   search: {
@@ -266,7 +273,7 @@ export const en = {
     name: 'Jobs',
     looking: 'Looking …',
     count: (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'job' : 'jobs'}`,
-    first: (count: number) => `The first ${count.toLocaleString('en')} jobs`,
+    first: (count: number) => `At least ${count.toLocaleString('en')} jobs`,
     of: 'of',
     are: (states: string, count: number) => {
       const verb = count === 1 ? 'is' : 'are';
@@ -452,6 +459,12 @@ export const en = {
     another: 'Create one like it',
     anew: 'Create it again',
     before: 'before its first start',
+    reasons: {
+      'attempts-exhausted': 'its attempts are used up',
+      'crashes-exhausted': 'its worker died too often',
+      'no-handler': 'no handler has its name',
+      'unreadable-record': 'its record cannot be read',
+    },
     said: {
       done: (text: string) => `Done ${text} after it was due`,
       onTime: (text: string) => `Done on time, ${text} after it was due.`,
@@ -1055,8 +1068,8 @@ export const en = {
         keep: 'kept for',
         max: 'at most',
         result: 'with results',
-        resultBytesMax: 'bytes of a result',
-        bytes: 'bytes',
+        resultBytesMax: 'results up to',
+        bytes: 'together up to',
         age: 'no older than',
         within: 'within',
         of: 'share in time',
@@ -1327,6 +1340,7 @@ export const en = {
     sum: (count: number) =>
       count === 0 ? 'No schedules.' : `${numberIn(count)} ${count === 1 ? 'schedule' : 'schedules'}.`,
     allWell: 'The last run of each is well.',
+    someUnknown: (count: number) => `Of the last run of ${count === 1 ? 'one' : count} nothing is known.`,
     firstWell: (count: number) =>
       `The last run of each of the first ${count} is well; of the others nobody has looked.`,
     someBad: (count: number) => `${count} ${count === 1 ? 'needs' : 'need'} a look.`,
@@ -1562,6 +1576,26 @@ export const en = {
         : `Which ${shown === 1 ? 'one' : numberIn(shown)}`,
     ways: { api: 'api', cli: 'cli', page: 'page', program: 'program' },
     nothing: 'nothing',
+    csv: ['at', 'who', 'way', 'did', 'queue', 'target', 'count', 'ids', 'before', 'after', 'why'],
+    undo: {
+      column: 'Take back',
+      buttons: { resume: 'Resume …', open: 'Open …', setBack: 'Set back …', moveBack: 'Move back …' },
+      of: (button: string, name: string) => `${button.replace(' …', '')} ${name} …`,
+      titles: {
+        resume: (name: string) => `Resume ${name}`,
+        open: (name: string) => `Open ${name}`,
+        setBack: (name: string) => `Set ${name} back`,
+        moveBack: (name: string) => `Move ${name} back`,
+      },
+      text: 'What held before this change holds again. That is a change of its own, and stands here too.',
+      yes: { resume: 'Resume it', open: 'Open it', setBack: 'Set it back', moveBack: 'Move it back' },
+      done: {
+        resume: (name: string) => `${name} is resumed.`,
+        open: (name: string) => `${name} is open.`,
+        setBack: (name: string) => `${name} is set back.`,
+        moveBack: (name: string) => `${name} is moved back.`,
+      },
+    },
     none: 'Nobody has changed anything yet',
     noneWhy: 'A pause, a replay, a new limit: whoever does it by the API, a page or the command line stands here.',
     noneSuch: 'No change is like that',
@@ -1615,6 +1649,10 @@ export const en = {
     doNot: (count: number): string => (count === 1 ? 'does not.' : 'do not.'),
     inTime: (jobs: string, share: string) => `Of ${jobs} jobs, ${share} came within their time.`,
     promises: 'Promises',
+    csv: [
+      ...['queue', 'promised share', 'within ms', 'jobs', 'kept share', 'late', 'expired', 'late now'],
+      ...['budget', 'left', 'kept'],
+    ],
     columns: {
       queue: 'Queue',
       promise: 'Promise',
@@ -1631,7 +1669,7 @@ export const en = {
     leftOf: (queue: string, share: string) => `budget of ${queue}: ${share} left`,
     overspent: 'overspent',
     lateDays: (queue: string, days: number) => `${queue}: ${days === 1 ? '1 day' : `${days} days`} with late starts`,
-    legend: ['99 % of the starts of a day in time', 'later', 'more than ten times as late'],
+    legend: ['99 % of the starts of a day in time', 'later', 'more than ten times as late', 'no start'],
     worst: {
       title: 'What spent the budgets',
       text: 'The worst days (of UTC), and what held each late start longest.',
@@ -1662,8 +1700,8 @@ export const en = {
       runTime: 'Run time',
       until: 'Jobs that are due within',
     },
+    slide: (label: string) => `Slider: ${label.toLowerCase()}`,
     now: (value: string) => `now ${value}`,
-    nowTogether: (value: string) => `now ${value} together`,
     overTime: 'Latest start',
     sayOverTime: (step: string) => `by ${step}`,
     comeDue: 'Come due',

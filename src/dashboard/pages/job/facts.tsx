@@ -33,7 +33,7 @@ const VALUES: Readonly<Record<FactKey, (job: Report) => Shown>> = {
         <Id text={owner} />
       </a>
     ),
-  reason: ({ reason }) => reason,
+  reason: ({ reason = '' }) => (words.job.reasons as Readonly<Record<string, string>>)[reason] ?? reason,
   partition: ({ partition, generation }) => said.generation(partition, generation),
 };
 

@@ -151,7 +151,10 @@ interface More {
 
 function Below({ job, life, isOver }: More) {
   const { state, reason, starts, waitsFor, nextLifeMs } = job;
-  const error = state === 'dead' ? reason : state === 'scheduled' ? lastEnd(job)?.message : undefined;
+  const message = lastEnd(job)?.message;
+  // Why it died may be a word of ours; then its last error says more.
+  const died = reason !== undefined && Object.hasOwn(words.job.reasons, reason) && message !== undefined;
+  const error = state === 'dead' ? (died ? message : reason) : state === 'scheduled' ? message : undefined;
   return (
     <>
       {error === undefined ? null : <p class="said">{error}</p>}

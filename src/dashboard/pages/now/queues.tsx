@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue, Now as Look } from '../../live.ts';
+import { timeText } from '../../parts/clock.ts';
 import { Bars, Spark } from '../../parts/plot.tsx';
 import { durationText, latenessText, numberText, percentileText } from '../../parts/words.ts';
 import { byTrouble, LATE_MS, troubleOf } from '../../trouble.ts';
@@ -38,6 +39,7 @@ export function Queues({ now, day }: Rows) {
               key={one.queue}
               queue={one}
               day={days.get(one.queue)}
+              hours={day}
               due={now.forecast === undefined ? undefined : (due.get(one.queue) ?? 0)}
             />
           ))}
@@ -78,11 +80,13 @@ function Heads() {
 interface RowOf {
   readonly queue: LiveQueue;
   readonly day: Schemas['QueueDay'] | undefined;
+  /** When the hours of that day are. */
+  readonly hours: Pick<Schemas['Day'], 'startMs' | 'stepMs'> | undefined;
   /** Undefined: nobody has told it yet. */
   readonly due: number | undefined;
 }
 
-function Row({ queue: one, day, due }: RowOf) {
+function Row({ queue: one, day, hours, due }: RowOf) {
   const { queue, waiting, dead, workers, oldestDueAgeMs: lateMs, paused, obstacle, perSecond } = one;
   const { level } = troubleOf(one);
   const name = encodeURIComponent(queue);
@@ -105,13 +109,35 @@ function Row({ queue: one, day, due }: RowOf) {
         <Count count={dead} href={`#/dead/${name}`} />
         <td class={level === 'bad' && workers === 0 ? 'n bad' : 'n'}>{numberText(workers)}</td>
       </tr>
-      {level === 'none' || obstacle === undefined ? null : (
+      {level === 'none' || (obstacle === undefined && dead === 0) ? null : (
         <tr class="why">
           <td colSpan={COLUMNS}>
-            <p>{obstacle}</p>
+            <p>{obstacle ?? <Died queue={queue} count={dead} day={day} hours={hours} />}</p>
           </td>
         </tr>
       )}
+    </>
+  );
+}
+
+interface DiedOf extends Pick<RowOf, 'day' | 'hours'> {
+  readonly queue: string;
+  readonly count: number;
+}
+
+/** When its dead letters came, where nothing else is wrong: are they of now, or does somebody only have to look at them? */
+function Died({ queue, count, day, hours }: DiedOf) {
+  const lately = day?.dead.reduce((sum, one) => sum + one, 0) ?? 0;
+  const last = day?.dead.findLastIndex((one) => one > 0) ?? -1;
+  const fromMs = hours && hours.startMs + last * hours.stepMs;
+  return (
+    <>
+      {day === undefined || hours === undefined || fromMs === undefined
+        ? null
+        : lately === 0
+          ? said.diedEarlier(count)
+          : said.diedLately(numberText(lately), timeText(fromMs), timeText(fromMs + hours.stepMs))}{' '}
+      <a href={`#/dead/${encodeURIComponent(queue)}`}>{said.whyDied}</a>
     </>
   );
 }

@@ -21,10 +21,10 @@ import { durationText, latenessText, numberText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import { rateText } from './say.tsx';
 import type { Minutes } from './seen.ts';
+import { msOf } from './values.ts';
 
 const { charts: said } = words.queue;
 const EVERY_MS = 30_000;
-const MINUTE_MS = 60_000;
 
 /** How far back, and what it is asked by. */
 const SPANS = {
@@ -43,8 +43,10 @@ interface Charted {
 }
 
 export function Charts({ found, hour, settings }: Charted) {
-  const [span, setSpan] = useState<Span>('hour');
+  const [chosen, setSpan] = useState<Span>();
   const { value, problem } = hour;
+  // An hour in which nothing happened says nothing: until somebody chooses, the day is shown then.
+  const span = chosen ?? (value !== undefined && isEmpty(value) && value.on ? 'day' : 'hour');
   const scales = scalesOf(found, settings);
   return (
     <section aria-labelledby="charts">
@@ -85,15 +87,6 @@ function scalesOf({ limits }: LiveQueue, settings: Charted['settings']): Scales 
   return { rate, withinMs: msOf(within) };
 }
 
-const UNITS_MS = { ms: 1, s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: 1440 * MINUTE_MS } as const;
-
-/** A length as settings say it: `500ms`, `1s`. */
-function msOf(text: string | number | undefined): number | undefined {
-  if (typeof text !== 'string') return text;
-  const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
-  return unit === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
-}
-
 interface LongerOf extends Scales {
   readonly queue: string;
   readonly span: Exclude<Span, 'hour'>;
@@ -121,11 +114,13 @@ interface DrawnOf extends Scales {
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
+const isEmpty = ({ counts, start }: Minutes): boolean =>
+  [counts.promoted, counts.done, counts.retried, counts.dead, start.count].every((one) => sumOf(one) === 0);
+
 function Drawn({ minutes, span, rate, withinMs }: DrawnOf) {
-  const { on, counts, start, known } = minutes;
+  const { on, known } = minutes;
   if (!on && !known.some((one) => one)) return <p>{said.off}</p>;
-  const happened = [counts.promoted, counts.done, counts.retried, counts.dead, start.count].map(sumOf);
-  if (sumOf(happened) === 0) return <p>{said.nothing}</p>;
+  if (isEmpty(minutes)) return <p>{said.nothing}</p>;
   const axis = axisOf(minutes, span);
   return (
     <>

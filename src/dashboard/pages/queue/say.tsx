@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
-import { timeText, weekDateText } from '../../parts/clock.ts';
+import { dayMonthText, timeText } from '../../parts/clock.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { troubleOf } from '../../trouble.ts';
 import { words } from '../../words/words.ts';
@@ -31,7 +31,7 @@ const DAY_MS = 86_400_000;
 
 /** Without its day where that is no riddle. */
 export const clockText = (atMs: number): string =>
-  Math.abs(atMs - Date.now()) < DAY_MS / 2 ? timeText(atMs) : `${weekDateText(atMs)}, ${timeText(atMs)}`;
+  Math.abs(atMs - Date.now()) < DAY_MS / 2 ? timeText(atMs) : `${dayMonthText(atMs)}, ${timeText(atMs)}`;
 
 export const jobsText = (count: number): string => words.queue.jobs(count, numberText(count));
 

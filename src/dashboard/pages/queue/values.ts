@@ -1,5 +1,5 @@
 /** Values of settings: as they are typed into a field, as the API takes them, and as a person reads them. */
-import { numberText } from '../../parts/words.ts';
+import { bytesText, durationText, numberText, shareText } from '../../parts/words.ts';
 import { groupLimits, type SettingPart, type SettingRow } from '../../setting-rows.ts';
 import { words } from '../../words/words.ts';
 
@@ -66,8 +66,7 @@ export function saidText({ kind, name, parts }: SettingRow, value: unknown): str
   if (value === false) return kind === 'bounds' ? said.off : said.noLimit;
   if (value === true) return said.on;
   if (Array.isArray(value)) return value.length === 0 ? said.noPath : value.join(', ');
-  if (typeof value === 'number') return kind === 'limit' ? numberText(value) : String(value);
-  if (typeof value !== 'object' || value === null) return String(value);
+  if (typeof value !== 'object' || value === null) return valueText({ kind, name }, value);
   if (kind === 'groups') return said.groupsOwn(Object.keys(value).length);
   if (kind === 'rate') return textOf('rate', value);
   const given = value as Readonly<Record<string, unknown>>;
@@ -81,12 +80,36 @@ function partText({ name, kind }: SettingPart, value: unknown): string | undefin
   if (value === undefined || (value === false && (kind === 'flag' || kind === 'word'))) return undefined;
   const part = said.parts[name] ?? name;
   if (kind === 'flag') return part;
-  return `${part} ${value === false ? said.noLimit : textOf(kind, value)}`;
+  return `${part} ${value === false ? said.noLimit : valueText({ kind, name }, value)}`;
 }
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A length as settings say it. @example msOf('500ms') // 500 */
+export function msOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  const [, count, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(value)) ?? [];
+  return count === undefined ? undefined : Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+}
+
+/** Counts of bytes. */
+const BYTES: ReadonlySet<string> = new Set(['maxBytes', 'bytes', 'resultBytesMax']);
+
+/** One value as the pages write it everywhere else: a length of time, bytes, a share, a count. */
+function valueText({ kind, name }: { readonly kind: Kind; readonly name: string }, value: unknown): string {
+  const ms = kind === 'duration' ? msOf(value) : undefined;
+  if (ms !== undefined) return durationText(ms);
+  if (typeof value !== 'number') return textOf(kind, value);
+  if (BYTES.has(name)) return bytesText(value);
+  return kind === 'share' ? shareText(value) : numberText(value);
+}
+
+/** Of the leader, where nobody says another. */
+const AHEAD_MS = 10;
 
 function defaultText(name: string, kind: Kind): string {
   if (name === 'linger') return said.ofDaemon;
-  if (name === 'ahead') return '10ms';
+  if (name === 'ahead') return durationText(AHEAD_MS);
   if (kind === 'bounds' || kind === 'yes') return said.off;
   return kind === 'paths' ? said.noPath : said.noLimit;
 }

@@ -96,6 +96,9 @@ interface PageOf {
   readonly last: ReadonlyMap<string, Run>;
 }
 
+/** It made a job that may be over for long, or none: nobody knows any more. */
+const isUnknown = (run: Run | undefined): boolean =>
+  run !== undefined && run.job === undefined && run.fate === 'unknown';
 const isBad = (run: Run | undefined): boolean => run?.fate === 'missed' || run?.job?.state === 'dead';
 
 function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf['page'] | undefined }) {
@@ -105,17 +108,14 @@ function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf
   const broken = page?.unreadable.length ?? 0;
   const count = schedules.length + broken + (page?.more ?? 0);
   const asked = Math.min(schedules.length, LAST_MAX);
+  const unknown = schedules.filter(({ name }) => isUnknown(last.get(name))).length;
   return (
     <section class="say">
       <h1>
         {page === undefined ? words.places.schedules : say.sum(count)}{' '}
         {count === 0 || (last.size === 0 && bad.length + broken === 0)
           ? null
-          : bad.length + broken === 0
-            ? count > asked
-              ? say.firstWell(asked)
-              : say.allWell
-            : say.someBad(bad.length + broken)}
+          : fatesText({ bad: bad.length + broken, unknown, count, asked })}
         {paused === 0 ? null : ` ${say.somePaused(paused)}`}
       </h1>
       {bad.slice(0, 3).map(({ name, unreadable }) => {
@@ -129,6 +129,19 @@ function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf
       })}
     </section>
   );
+}
+
+interface Fates {
+  readonly bad: number;
+  readonly unknown: number;
+  readonly count: number;
+  readonly asked: number;
+}
+
+function fatesText({ bad, unknown, count, asked }: Fates): string {
+  if (bad > 0) return say.someBad(bad);
+  if (unknown > 0) return say.someUnknown(unknown);
+  return count > asked ? say.firstWell(asked) : say.allWell;
 }
 
 const resultText = (run: Run): string =>

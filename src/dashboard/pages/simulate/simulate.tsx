@@ -2,7 +2,7 @@
  * What a queue would do with other limits, workers or run times, beside what it does as it is. Nothing is changed here: the
  * command that would change it stands below.
  */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
@@ -14,6 +14,7 @@ import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
+import { Knob } from './knob.tsx';
 import { OverTime } from './over-time.tsx';
 import '../../css/simulate.css';
 
@@ -68,19 +69,51 @@ const notPlayed = (queue: string): Played => ({
   isBusy: queue !== '',
 });
 
+interface Question {
+  readonly ask: () => Promise<Simulation>;
+  readonly answered: (simulation: Simulation) => void;
+  readonly failed: (problem: unknown) => void;
+}
+
+/** One at a time: who moves a slider asks often, and what counts is where it stands when the answer before has come. */
+function useAsking(): (question: Question) => void {
+  const running = useRef(false);
+  const next = useRef<Question>();
+  const begin = ({ ask: run, answered, failed }: Question) => {
+    running.current = true;
+    const over = (tell: () => void) => {
+      running.current = false;
+      const waits = next.current;
+      next.current = undefined;
+      if (waits === undefined) tell();
+      else begin(waits);
+    };
+    run().then(
+      (simulation) => over(() => answered(simulation)),
+      (problem: unknown) => over(() => failed(problem)),
+    );
+  };
+  return (question) => {
+    if (running.current) next.current = question;
+    else begin(question);
+  };
+}
+
 /** The form stays while another queue is chosen: who goes through the chooser by keyboard keeps the focus there. */
 export function Simulate({ path: [queue = ''], query }: Route) {
   const rate = query.get('rate') ?? '';
   const [knobs, setKnobs] = useState<Knobs>({ ...AS_IT_IS, rate });
   const [played, setPlayed] = useState<Played>(notPlayed(queue));
+  const asking = useAsking();
   const play = (some: Knobs) => {
-    const set = (next: (before: Played) => Partial<Played>) =>
-      setPlayed((before) => (before.queue === queue ? { ...before, ...next(before) } : before));
-    set(() => ({ problem: undefined, isBusy: true }));
-    ask(calls.queuesSimulate, { queue }, bodyOf(some)).then(
-      (simulation) => set(() => ({ simulation, isBusy: false })),
-      (problem: unknown) => set(() => ({ problem, isBusy: false })),
-    );
+    const set = (next: Partial<Played>) =>
+      setPlayed((before) => (before.queue === queue ? { ...before, ...next } : before));
+    set({ problem: undefined, isBusy: true });
+    asking({
+      ask: () => ask(calls.queuesSimulate, { queue }, bodyOf(some)),
+      answered: (simulation) => set({ simulation, isBusy: false }),
+      failed: (problem) => set({ problem, isBusy: false }),
+    });
   };
   useEffect(() => {
     const asItIs = { ...AS_IT_IS, rate };
@@ -94,7 +127,7 @@ export function Simulate({ path: [queue = ''], query }: Route) {
       <Sentence queue={queue} simulation={simulation} isBusy={isBusy} />
       <ProblemNote problem={problem} />
       <div class="sim">
-        <Form queue={queue} knobs={knobs} isBusy={isBusy} set={setKnobs} play={play} />
+        <Form queue={queue} knobs={knobs} set={setKnobs} play={play} />
         <div aria-busy={isBusy}>
           {simulation === undefined ? null : <OverTime simulation={simulation} />}
           {simulation === undefined ? null : <Compared simulation={simulation} />}
@@ -164,7 +197,6 @@ const lateText = ({ maxMs }: Run): string => durationText(maxMs);
 interface FormOf {
   readonly queue: string;
   readonly knobs: Knobs;
-  readonly isBusy: boolean;
   readonly set: (knobs: Knobs) => void;
   readonly play: (knobs: Knobs) => void;
 }
@@ -189,32 +221,56 @@ function Form(form: FormOf) {
   );
 }
 
-function Fields({ queue, knobs, isBusy, set, play }: FormOf) {
+/** Right ends of the sliders; a field takes more. */
+const RATE_MAX = 10_000;
+const SLOTS_MAX = 1000;
+const WORKERS_MAX = 100;
+
+function Fields({ queue, knobs, set, play }: FormOf) {
   const now = useLive().now?.queues.find((one) => one.queue === queue);
   const { value } = useAsked(calls.queuesSettings, { queue });
   const rate = value?.settings.rate;
-  const field = (name: keyof Knobs, isNow: string) => (
-    <label class="field">
-      {said.knobs[name]}
-      <input
-        name={name}
-        value={knobs[name]}
-        placeholder={isNow}
-        autocomplete="off"
-        onInput={({ currentTarget }) => set({ ...knobs, [name]: currentTarget.value.trim() })}
-      />
-    </label>
+  const { limits, workers = 0, slots = 0 } = now ?? {};
+  const each = Math.max(1, Math.round(slots / Math.max(1, workers)));
+  const knob = (name: keyof Knobs, more: Pick<Parameters<typeof Knob>[0], 'isNow' | 'nowIs' | 'max' | 'unit'>) => (
+    <Knob
+      {...{ name, ...more }}
+      label={said.knobs[name]}
+      value={knobs[name]}
+      set={(value) => set({ ...knobs, [name]: value })}
+      play={(value) => play({ ...knobs, [name]: value })}
+    />
   );
+  const perSecond = limits?.rate === undefined ? undefined : (limits.rate.limit * 1000) / limits.rate.perMs;
   return (
     <>
-      {field('rate', said.now(typeof rate === 'string' ? rate : said.none))}
-      {field(
-        'concurrency',
-        said.now(now?.limits?.concurrency === undefined ? said.none : String(now.limits.concurrency)),
-      )}
-      {field('workers', said.now(String(now?.workers ?? 0)))}
-      {field('slots', now?.slots ? said.nowTogether(String(now.slots)) : '')}
-      {field('runTime', said.asMeasured)}
+      {knob('rate', {
+        isNow: said.now(typeof rate === 'string' ? rate : said.none),
+        nowIs: perSecond,
+        max: RATE_MAX,
+        unit: '/s',
+      })}
+      {knob('concurrency', {
+        isNow: said.now(limits?.concurrency === undefined ? said.none : String(limits.concurrency)),
+        nowIs: limits?.concurrency,
+        max: SLOTS_MAX,
+      })}
+      {knob('workers', { isNow: said.now(String(workers)), nowIs: Math.max(1, workers), max: WORKERS_MAX })}
+      {knob('slots', {
+        isNow: slots === 0 ? '' : said.now(String(each)),
+        nowIs: each,
+        max: SLOTS_MAX,
+      })}
+      <label class="field">
+        {said.knobs.runTime}
+        <input
+          name="runTime"
+          value={knobs.runTime}
+          placeholder={said.asMeasured}
+          autocomplete="off"
+          onInput={({ currentTarget }) => set({ ...knobs, runTime: currentTarget.value.trim() })}
+        />
+      </label>
       <label class="field">
         {said.knobs.until}
         <select value={knobs.until} onChange={({ currentTarget }) => set({ ...knobs, until: currentTarget.value })}>
@@ -226,13 +282,12 @@ function Fields({ queue, knobs, isBusy, set, play }: FormOf) {
         </select>
       </label>
       <footer>
-        <button type="submit" class="primary" disabled={isBusy}>
+        <button type="submit" class="primary">
           {said.play}
         </button>
         <button
           type="button"
           class="ghost"
-          disabled={isBusy}
           onClick={() => {
             set(AS_IT_IS);
             play(AS_IT_IS);

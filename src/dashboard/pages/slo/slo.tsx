@@ -4,11 +4,14 @@ import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { utcDateText, utcMonthText } from '../../parts/clock.ts';
+import type { Cell } from '../../parts/csv.ts';
+import { Export } from '../../parts/export.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ProblemNote, Unread } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { durationText, numberText, shareText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
+import { COLOURS } from '../job/life.ts';
 import '../../css/slo.css';
 
 const said = words.slo;
@@ -46,6 +49,7 @@ export function SloReport() {
             <Icon name="chevron" />
           </button>
         </span>
+        {value === undefined ? null : <Export name={`slo-${month}`} rows={() => rowsOf(value.queues)} />}
       </div>
       <ProblemNote problem={problem} />
       <Unread unread={value?.unread} />
@@ -60,6 +64,15 @@ export function SloReport() {
     </>
   );
 }
+
+/** Each promise with its numbers: shares as such, lengths of time in ms. */
+const rowsOf = (queues: readonly Slo[]): readonly (readonly Cell[])[] => [
+  said.csv,
+  ...queues.map((one) => [
+    ...[one.queue, one.of, one.withinMs, one.jobs, one.share ?? undefined, one.late, one.expired, one.standing],
+    ...[one.budget, one.left, String(one.kept)],
+  ]),
+];
 
 function Sentence({ queues, month }: { readonly queues: readonly Slo[]; readonly month: string }) {
   const broken = queues.filter(({ kept }) => !kept);
@@ -112,7 +125,10 @@ function Promises({ queues, month }: { readonly queues: readonly Slo[]; readonly
                 {name}
               </th>
             ))}
-            <th scope="col">{said.columns.days}</th>
+            <th scope="col" class="days">
+              <span class="away">{said.columns.days}</span>
+              <DayNames month={month} />
+            </th>
             <th scope="col" colSpan={2}>
               {left}
             </th>
@@ -143,8 +159,20 @@ const LOW = 0.15;
 const DAYS_OF_MAX = 20;
 const DAY_MS = 86_400_000;
 /** From in time to far from it. */
-const LEVELS = ['b0', 'b3', 'b5'];
+const LEVELS = ['b0', 'b3', 'b5', 'none'];
 const FAR = 10;
+
+/** The numbers of the days that people look for, above their squares. */
+function DayNames({ month }: { readonly month: string }) {
+  const days = daysIn(Date.parse(`${month}-01T00:00:00Z`));
+  return (
+    <span class="names" aria-hidden="true">
+      {Array.from({ length: days }, (_, nth) => (
+        <i key={nth}>{nth === 0 || (nth + 1) % 5 === 0 ? nth + 1 : ''}</i>
+      ))}
+    </span>
+  );
+}
 
 /** A square for each day of UTC: how late 99 % of its starts were at most, beside what is promised. */
 function Days({ slo: { queue, withinMs }, month }: { readonly slo: Slo; readonly month: string }) {
@@ -157,7 +185,7 @@ function Days({ slo: { queue, withinMs }, month }: { readonly slo: Slo; readonly
   return (
     <span role="img" aria-label={said.lateDays(queue, late)}>
       {days.map((p99Ms, nth) => (
-        <i key={nth} class={`d ${levelOf(p99Ms, withinMs)}`} />
+        <i key={nth} class={`d ${nth >= count ? 'coming' : levelOf(p99Ms, withinMs)}`} />
       ))}
     </span>
   );
@@ -184,7 +212,7 @@ function Row({ slo, month }: { readonly slo: Slo; readonly month: string | undef
       <th scope="row">
         <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
       </th>
-      <td class="quiet">{said.promised(shareText(of), durationText(withinMs))}</td>
+      <td class="quiet promise">{said.promised(shareText(of), durationText(withinMs))}</td>
       <td class={`n ${level}`}>{share === null ? '–' : shareText(share)}</td>
       <Count of={said.columns.late} count={late} />
       <Count of={said.columns.expired} count={expired} />
@@ -226,7 +254,7 @@ function Worst({ queues }: { readonly queues: readonly Slo[] }) {
       </header>
       <Table
         of={said.worst.title}
-        look="list texts"
+        look="list texts slo-worst"
         columns={[day, queue, { number: late }, { number: share }, causes]}
       >
         {days.map((one) => (
@@ -237,7 +265,12 @@ function Worst({ queues }: { readonly queues: readonly Slo[] }) {
             </td>
             <td class="n">{numberText(one.jobs)}</td>
             <td class="n">{`${numberText(Math.round(one.share * 100))} %`}</td>
-            <td>{heldText(one)}</td>
+            <td>
+              {one.causes.slice(0, 1).map(({ cause }) => (
+                <i key={cause} class={`sw c-${COLOURS[cause]}`} aria-hidden="true" />
+              ))}
+              {heldText(one)}
+            </td>
           </tr>
         ))}
       </Table>

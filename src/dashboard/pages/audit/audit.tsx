@@ -1,21 +1,23 @@
 /** Who changed what, newest first: from what to what, and which jobs. The filter stands in the address. */
 import type { ComponentChildren } from 'preact';
-import type { Schemas } from '../api-types.ts';
-import { queryOf } from '../call.ts';
-import * as calls from '../calls.ts';
-import { useLive } from '../live.ts';
-import { useList } from '../parts/asked.ts';
-import { localText, secondText, utcText } from '../parts/clock.ts';
-import { ProblemNote } from '../parts/problem.tsx';
-import { Id, ListActions } from '../parts/table.tsx';
-import { longDayText, midnightMs } from '../parts/when.ts';
-import { go, type Route } from '../router.ts';
-import { words } from '../words/words.ts';
-import '../css/audit.css';
+import { useState } from 'preact/hooks';
+import { askJson } from '../../api.ts';
+import { queryOf } from '../../call.ts';
+import * as calls from '../../calls.ts';
+import { useLive } from '../../live.ts';
+import { useList } from '../../parts/asked.ts';
+import { localText, secondText, utcText } from '../../parts/clock.ts';
+import type { Cell } from '../../parts/csv.ts';
+import { Export } from '../../parts/export.tsx';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { Id, ListActions } from '../../parts/table.tsx';
+import { longDayText, midnightMs } from '../../parts/when.ts';
+import { go, type Route } from '../../router.ts';
+import { words } from '../../words/words.ts';
+import { aboutOf, type Entry, Undo } from './undo.tsx';
+import '../../css/audit.css';
 
 const say = words.audit;
-
-type Entry = Schemas['AuditEntry'];
 
 const FIELDS = ['who', 'verb', 'queue', 'target', 'from', 'to'] as const;
 type Filter = Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
@@ -30,6 +32,12 @@ export function Audit({ query }: Route) {
     { ...filter, limit: 100 },
     { rowsOf: ({ entries }) => entries, keyOf: ({ entry }) => entry },
   );
+  const [told, setTold] = useState('');
+  const done = (text: string) => {
+    setTold(text);
+    reload();
+  };
+  const newest = new Set([...Map.groupBy(rows, aboutOf).values()].flatMap(([first]) => first?.entry ?? []));
   const days = [...Map.groupBy(rows, ({ atMs }) => midnightMs(atMs))];
   const isAll = Object.keys(filter).length === 0;
   return (
@@ -40,6 +48,7 @@ export function Audit({ query }: Route) {
         </h1>
       </section>
       <FilterRow filter={filter} known={rows} />
+      <p role="status">{told}</p>
       <ProblemNote problem={problem} />
       {rows.length > 0 || isBusy || problem !== undefined ? null : (
         <section class="empty">
@@ -56,17 +65,20 @@ export function Audit({ query }: Route) {
                   {text}
                 </th>
               ))}
+              <th scope="col">
+                <span class="away">{say.undo.column}</span>
+              </th>
             </tr>
           </thead>
           {days.map(([day, ofDay]) => (
             <tbody key={day}>
               <tr class="group">
-                <th colSpan={5} scope="rowgroup">
+                <th colSpan={6} scope="rowgroup">
                   {longDayText(day, Date.now())} <span>{ofDay.length}</span>
                 </th>
               </tr>
               {ofDay.map((entry) => (
-                <Row key={entry.entry} entry={entry} />
+                <Row key={entry.entry} entry={entry} isNewest={newest.has(entry.entry)} done={done} />
               ))}
             </tbody>
           ))}
@@ -133,6 +145,7 @@ function FilterRow({ filter, known }: { readonly filter: Filter; readonly known:
           onChange={({ currentTarget }) => to({ target: currentTarget.value.trim() })}
         />
       </label>
+      <Export name="audit" rows={() => rowsOf(filter)} />
     </form>
   );
 }
@@ -165,7 +178,32 @@ function Chip({ name, any, value = '', values, set }: ChipOf) {
   );
 }
 
-function Row({ entry }: { readonly entry: Entry }) {
+/** So many are asked for at once. */
+const PAGE = 1000;
+
+/** All changes of the filter, not only those that are shown: every page of the answer. */
+async function rowsOf(filter: Filter): Promise<readonly (readonly Cell[])[]> {
+  const rows: (readonly Cell[])[] = [say.csv];
+  let cursor: string | undefined;
+  do {
+    const page = await askJson(calls.audit, { ...filter, limit: PAGE, cursor });
+    for (const { atMs, who, way, verb, queue, target, count, ids = [], before, after, reason } of page.entries) {
+      const said = [before, after].map((one) => (one === undefined ? undefined : JSON.stringify(one)));
+      rows.push([utcText(atMs), who, way, verb, queue, target, count, ids.join(' '), ...said, reason]);
+    }
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return rows;
+}
+
+interface RowOf {
+  readonly entry: Entry;
+  /** Nothing was changed there since: it can be taken back. */
+  readonly isNewest: boolean;
+  readonly done: (told: string) => void;
+}
+
+function Row({ entry, isNewest, done }: RowOf) {
   const { atMs, who, way, verb, reason } = entry;
   return (
     <tr>
@@ -185,6 +223,7 @@ function Row({ entry }: { readonly entry: Entry }) {
         <What entry={entry} />
       </td>
       <td class="why-said">{reason === undefined ? <span class="none">{say.noReason}</span> : `“${reason}”`}</td>
+      <td class="n back">{isNewest ? <Undo entry={entry} done={done} /> : null}</td>
     </tr>
   );
 }
