@@ -136,6 +136,8 @@ export interface EndParts<Handler> {
   readonly nowMs: number;
   /** 0 up to 1; asked only for what is jittered. */
   readonly random: () => number;
+  /** Of all jobs that its handler was called with. Left out: with this one. */
+  readonly together?: Together | undefined;
 }
 
 const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
@@ -187,14 +189,14 @@ export function compensationOfExpired(
 function outcomeOf<Handler>(
   thrown: unknown,
   aborted: AbortReason | undefined,
-  { life, record, rules, nowMs, random }: EndParts<Handler>,
+  { life, record, rules, nowMs, random, together }: EndParts<Handler>,
 ): Nack {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it
   // should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
-  const told = redactorOf({ record, life, rules });
+  const told = redactorOf({ record, life, rules, together });
   const wish = isBad ? undefined : wishOf(thrown);
   if (wish instanceof Defer) {
     const askedMs = bounded(() => wish.delayMs);
@@ -308,12 +310,27 @@ export function redactorOf<Handler>({
   record,
   life,
   rules: { redact },
-}: Pick<EndParts<Handler>, 'record' | 'life' | 'rules'>) {
-  if (!redact) return (text: string) => text;
-  let told: Told | undefined;
-  return (text: string) => {
-    told ??= redactor([record, ...storedIn(life.started.record)], redact);
-    return told(text);
+  together = togetherOf([{ record, life }]),
+}: Pick<EndParts<Handler>, 'record' | 'life' | 'rules' | 'together'>): Told {
+  return (text) => together(text, redact);
+}
+
+/** A job as its handler got it. */
+export type HandledJob = Pick<EndParts<unknown>, 'record' | 'life'>;
+
+/** Takes out of a text what jobs hide that one call of a handler took: what is said of one may name another. */
+export type Together = (text: string, redact: Redaction | undefined) => string;
+
+/** The values are collected once for all of them, at the first text. */
+export function togetherOf(jobs: readonly HandledJob[]): Together {
+  let made: { readonly redact: Redaction; readonly told: Told } | undefined;
+  return (text, redact) => {
+    if (!redact) return text;
+    if (made?.redact !== redact) {
+      const known = jobs.flatMap(({ record, life }) => [record, ...storedIn(life.started.record)]);
+      made = { redact, told: redactor(known, redact) };
+    }
+    return made.told(text);
   };
 }
 

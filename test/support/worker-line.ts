@@ -140,7 +140,7 @@ export function useLine(options: LineOptions = {}) {
       settings: QueueOptions & Partial<WorkerOptions> = {},
     ): WatchedWorker & { readonly heard: Heard } {
       const queue = defineQueue(queueName(), { partitions: options.partitions ?? 1, ...queuePart(settings) });
-      const { attempts, crashes, backoff, timeout, delivery, partitions, linger, ...own } = settings;
+      const { attempts, crashes, backoff, timeout, delivery, partitions, linger, codec, ...own } = settings;
       const redis = { path: the().server.socketPath };
       const worker = createWorker(queue, handlers, { redis, namespace: NAMESPACE, shutdown: 2000, ...own });
       stops.push(() => worker.stop({ shutdown: 500 }));
@@ -155,7 +155,7 @@ export function useLine(options: LineOptions = {}) {
   return line;
 }
 
-function queuePart({ attempts, crashes, backoff, timeout, delivery, linger }: QueueOptions): QueueOptions {
+function queuePart({ attempts, crashes, backoff, timeout, delivery, linger, codec }: QueueOptions): QueueOptions {
   return {
     ...(attempts === undefined ? {} : { attempts }),
     ...(crashes === undefined ? {} : { crashes }),
@@ -163,6 +163,7 @@ function queuePart({ attempts, crashes, backoff, timeout, delivery, linger }: Qu
     ...(timeout === undefined ? {} : { timeout }),
     ...(delivery === undefined ? {} : { delivery }),
     ...(linger === undefined ? {} : { linger }),
+    ...(codec === undefined ? {} : { codec }),
   };
 }
 

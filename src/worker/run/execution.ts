@@ -17,6 +17,7 @@ import {
   type Ending,
   type EndParts,
   endVerdict,
+  type HandledJob,
   judgeRefused,
   judgeThrown,
   type Life,
@@ -24,6 +25,7 @@ import {
   redactorOf,
   type StartVerdict,
   startVerdict,
+  type Together,
   timedOut,
 } from '../../job/judge.ts';
 import { encodeLogLine, type LogFields } from '../../job/log-lines.ts';
@@ -208,6 +210,8 @@ class Execution implements RunningHandler, Reporter, Member {
   #late: Ending | undefined = undefined;
   /** It waits for others, which one call of the handler takes. */
   #isGathered = false;
+  /** The jobs of its batch, once that is called. */
+  #together: Together | undefined = undefined;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
   /** Where the application traces its starts. It ends when Redis has answered. */
@@ -338,8 +342,14 @@ class Execution implements RunningHandler, Reporter, Member {
     return undefined;
   }
 
-  called(): number {
+  get handled(): HandledJob {
+    return { record: this.verdict.record, life: this.#life };
+  }
+
+  called(together: Together): number {
     const { clock } = this.#executor.services;
+    this.#together = together;
+    this.#told = undefined;
     this.#isGathered = false;
     this.#startedMs = clock.monotonicMs();
     this.#tellBegun(this.#jobOf(this.verdict.record));
@@ -513,7 +523,8 @@ class Execution implements RunningHandler, Reporter, Member {
     const { random } = this.#executor.services;
     const { record } = this.verdict;
     const rules = this.#executor.rulesFor(this.entry);
-    return { life: this.#life, record, rules, nowMs: this.#executor.nowMs(this.entry), random };
+    const nowMs = this.#executor.nowMs(this.entry);
+    return { life: this.#life, record, rules, nowMs, random, together: this.#together };
   }
 }
 

@@ -13,6 +13,7 @@
  */
 
 import type { Job } from '../../job/job.ts';
+import { type HandledJob, type Together, togetherOf } from '../../job/judge.ts';
 import { groupOf } from '../../job/labels.ts';
 import { type AbortReason, Defer } from '../../job/outcome.ts';
 import { createAbort } from '../../kernel/abort.ts';
@@ -30,8 +31,10 @@ export interface Member {
   readonly entry: InFlightEntry;
   /** It waits for its batch: its time does not run. @returns why not, where it was lost while its data were opened */
   readonly joined: () => AbortReason | undefined;
-  /** Its batch is called, and its time begins. @returns the epoch ms at which it is up */
-  readonly called: () => number;
+  /** Its batch is called with all these jobs, and its time begins. @returns the epoch ms at which it is up */
+  readonly called: (together: Together) => number;
+  /** With its data open. */
+  readonly handled: HandledJob;
 }
 
 /** What a member brings. */
@@ -187,7 +190,8 @@ export class Gathering {
     this.#running += 1;
     inFlight.setAside(unused);
     for (const { member } of places) this.#waiting.delete(member);
-    const deadlineMs = Math.min(...places.map(({ member }) => member.called()));
+    const together = togetherOf(places.map(({ member }) => member.handled));
+    const deadlineMs = Math.min(...places.map(({ member }) => member.called(together)));
     const called = new CalledBatch(places, { group, deadlineMs, log, calls });
     const ending = await endOf(around(handler), called);
     // Before its jobs end: what ends makes room, and what comes then joins a batch that may be called.

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { fixed } from '../../../src/job/backoff.ts';
 import { memberOf } from '../../../src/job/codec.ts';
+import { Sealed } from '../../../src/job/content.ts';
 import type { EntryId, Token } from '../../../src/job/job.ts';
 import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -185,6 +186,26 @@ describe('a job of a batch', () => {
   });
 });
 
+/** Another start has the job. Returns what Redis had of the one before. */
+async function takenOver(member: string): Promise<string> {
+  const run = (await line.redis.hget(line.ref.keys.runs, member)) ?? '';
+  const later = run.replace(/^\d+/, (token) => String(Number(token) + 1_000_000));
+  await line.redis.hset(line.ref.keys.runs, member, later);
+  return run;
+}
+
+/** The other start ends as well. */
+async function endOfOther(
+  member: string,
+  { run, consumer }: { readonly run: string; readonly consumer: string },
+): Promise<void> {
+  const { ready, runs } = line.ref.keys;
+  await line.redis.hset(runs, member, run);
+  const [[entry = ''] = []] = await line.redis.xrange(ready, '-', '+');
+  const claim = { entry: entry as EntryId, member, token: /^\d+/.exec(run)?.[0] as Token };
+  expect(await line.jobs.complete(line.ref, [claim], { windowMs: 60_000, consumer })).toEqual(['ok']);
+}
+
 describe('a job that is lost to its batch', () => {
   it('aborts its own signal, and that of the batch once it was the last', async () => {
     await ready('a', 'b');
@@ -230,22 +251,41 @@ describe('a job that is lost to its batch', () => {
       { jobLease: HOUR_MS },
     );
     await eventually(() => batch?.jobs.length).toBe(2);
-    const run = (await line.redis.hget(line.ref.keys.runs, 'j:a')) ?? '';
-    await line.redis.hset(
-      line.ref.keys.runs,
-      'j:a',
-      run.replace(/^\d+/, (token) => String(Number(token) + 1_000_000)),
-    );
+    const run = await takenOver('j:a');
     door.open();
     await eventually(() => done()).toEqual(['b']);
     expect(worker.heard.of('job.fenced')).toMatchObject([{ id: 'a' }]);
-    // The other start ends as well.
-    await line.redis.hset(line.ref.keys.runs, 'j:a', run);
-    const [[entry = ''] = []] = await line.redis.xrange(line.ref.keys.ready, '-', '+');
-    const claim = { entry: entry as EntryId, member: 'j:a', token: batch?.jobs[0]?.token as Token };
-    expect(await line.jobs.complete(line.ref, [claim], { windowMs: 60_000, consumer: worker.consumer })).toEqual([
-      'ok',
-    ]);
+    await endOfOther('j:a', { run, consumer: worker.consumer });
+  });
+
+  it('while its data are opened is in no batch, and its end counts nowhere', async () => {
+    const [late, end] = [gate(), gate()];
+    const decode = async (text: string) => {
+      if (text === '"late"') await late.opened;
+      return text;
+    };
+    const slow = { name: 'slow', encode: (text: string) => text, decode };
+    const planned = (id: string, text: string) => ({ id, data: new Sealed(JSON.stringify(text), slow.name) });
+    await line.plan(planned('a', 'late'), planned('b', 'soon'));
+    const { worker, batches, done } = await served({ size: 2, wait: 0 }, () => end.opened, {
+      jobLease: 600,
+      codec: slow,
+    });
+    await eventually(() => batches).toEqual([['b']]);
+    const run = await takenOver('j:a');
+    // One call extends both leases: that of b was extended in a call that was sent after the answer for a.
+    const calls = async () =>
+      Number(/cmdstat_xclaim:calls=(\d+)/.exec(await line.redis.info('commandstats'))?.[1] ?? 0);
+    const before = await calls();
+    await eventually(calls).toBeGreaterThan(before + 1);
+    late.open();
+    await eventually(() => worker.heard.of('job.fenced')).toMatchObject([{ id: 'a' }]);
+    end.open();
+    await eventually(() => done()).toEqual(['b']);
+    expect(batches).toEqual([['b']]);
+    const ENDS = ['job.completed', 'job.fenced', 'job.retried', 'job.deferred', 'job.dead'];
+    expect(worker.heard.names().filter((name) => ENDS.includes(name))).toEqual(['job.fenced', 'job.completed']);
+    await endOfOther('j:a', { run, consumer: worker.consumer });
   });
 
   it('because its time is up is tried again, and its time began with the call of the batch', async () => {

@@ -9,6 +9,7 @@ import type { Attempted } from '../../../src/job/outcome.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
+import { inBatches } from '../../../src/worker/run/batch.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const SECRET = 'ann@example.org';
@@ -84,6 +85,33 @@ test('so have causes, parts and codes of errors, in a queue that keeps no histor
     s: expect.stringMatching(/^\w*Error: both failed\n +at .*redacted-errors/),
   });
   expect(JSON.stringify([errors, stored])).not.toContain(SECRET);
+}, 60_000);
+
+test('what a handler says of a batch names no other job of it either: errors, reasons and lines', async () => {
+  const queue = mails({ backoff: fixed('1h') });
+  const others = ['bob@example.org', 'cleo@example.org'];
+  worker = createWorker(
+    queue,
+    inBatches({ size: 3, wait: '1m' }, ({ jobs, defer }) => {
+      const all = jobs.map(({ data }) => data.to).join(' ');
+      for (const job of jobs) job.log(`beside ${all}`, { all });
+      defer('c', '1h', `locked: ${all}`);
+      throw new Error(`no mail to ${all}`);
+    }),
+    { redis: server.url, concurrency: 1 },
+  );
+  await worker.start();
+  await producer.scheduleMany(
+    queue,
+    [SECRET, ...others].map((to, at) => ({ data: { to }, id: ['a', 'b', 'c'][at] ?? '' })),
+  );
+  const told = async (id: string) => JSON.stringify({ ...(await producer.get(queue, id)), data: undefined });
+  const HIDDEN = '[redacted] [redacted] [redacted]';
+  for (const [id, said] of Object.entries({ a: 'no mail to', b: 'no mail to', c: 'locked:' })) {
+    await expect.poll(() => told(id), patience).toContain(`${said} ${HIDDEN}`);
+    expect(await told(id)).toContain(`beside ${HIDDEN}`);
+    expect(await told(id)).not.toContain('@example');
+  }
 }, 60_000);
 
 test('so has the reason of a dead letter that the handler gave', async () => {
