@@ -31,6 +31,11 @@ export interface Script {
   readonly moreKeys?: boolean;
   /** Its last two keys are those of the history, which only a call for a queue that keeps one names. */
   readonly mayKeep?: boolean;
+  /**
+   * It is sent by its text and not by its digest. A digest that Redis has forgotten (SCRIPT FLUSH, or one of too many scripts) means a second
+   * call, which comes behind calls that were sent after the first.
+   */
+  readonly byText?: boolean;
 }
 
 const define = <const S extends Script>(script: S): S => script;
@@ -113,6 +118,7 @@ export const scripts = named({
     args: ['most', 'bytes'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'last', 'tags', 'lines'],
+    byText: true,
   }),
   complete: define({
     late: 'fenced',

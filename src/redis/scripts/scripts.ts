@@ -1,6 +1,6 @@
 /**
  * Runs the scripts of `script-table.ts`. What is loaded is `lua/<verb>.lua`, with the parts that a script names
- * (`lua/assemble.mjs`). Loading, EVALSHA and the fall-back to EVAL are ioredis's.
+ * (`lua/assemble.mjs`). Loading, EVALSHA and the fall-back to EVAL are ioredis's, but for a script that is sent by its text (`byText`).
  *
  * One of the two borders where unknown data gets a type: replies leave here as texts and numbers; `jobs.ts`,
  * `ready.ts`, `lease.ts` and `inspect.ts` give them meaning.
@@ -89,10 +89,14 @@ async function send<S extends NamedScript>(redis: Redis, script: S, call: Call<S
   const each = call.each ?? [];
   // The client library takes a list for its parts, and a long one is cheaper whole.
   parts.push(each);
-  const sent = method.apply(redis, parts);
+  const sent = script.byText ? sendText(redis, script, parts.flat()) : method.apply(redis, parts);
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
   return lostCount(redis, script);
+}
+
+function sendText(redis: Redis, { verb, keys }: NamedScript, parts: readonly Part[]): Promise<Reply> {
+  return redis.call('eval', [texts[verb] ?? '', keys.length, ...parts]) as Promise<Reply>;
 }
 
 /** The keys of a call, and before them their number where it differs. One list, filled in place: at low rates every list of a call shows. */

@@ -4,7 +4,8 @@
  *   context.log ──▶ book of the run ──▶ `log`, in the pipeline of the next `extend` or settle of its job, before it
  *
  * It is a command more and no round trip more: nobody waits for its reply, and the call that follows it on the same connection is
- * sent in the same turn. Without a line nothing is sent. Lines have numbers, so that the script knows those that it has kept: a
+ * sent in the same turn. It is sent by its text (3 KB; a tenth more time of Redis than by its digest, 9 µs): a digest that Redis has
+ * forgotten would bring the lines behind the end of their job. Without a line nothing is sent. Lines have numbers, so that the script knows those that it has kept: a
  * call without a reply is made again with the next trip. What a full Redis refuses is dropped and counted, for a line must never
  * hold up a job. What was not sent when the process dies is lost.
  */

@@ -23,14 +23,14 @@ const clientOf = () => {
   line.onEnd(() => client.close());
   return client;
 };
-describe('lines of a handler', () => {
-  const ENDS: readonly (readonly [how: string, end: (context: HandlerContext) => unknown, event: string])[] = [
-    ['is done', () => undefined, 'job.completed'],
-    ['commits', ({ commit, tag }) => commit('INCR', `${tag}:x`), 'job.completed'],
-    ['fails', () => Promise.reject(new Error('no')), 'job.retried'],
-    ['is put aside', () => Promise.reject(new Defer('1h')), 'job.deferred'],
-  ];
+const ENDS: readonly (readonly [how: string, end: (context: HandlerContext) => unknown, event: string])[] = [
+  ['is done', () => undefined, 'job.completed'],
+  ['commits', ({ commit, tag }) => commit('INCR', `${tag}:x`), 'job.completed'],
+  ['fails', () => Promise.reject(new Error('no')), 'job.retried'],
+  ['is put aside', () => Promise.reject(new Defer('1h')), 'job.deferred'],
+];
 
+describe('lines of a handler', () => {
   it.each(ENDS)('are with its job when that %s, whose end brings them', async (_, end, event) => {
     const worker = await line.worker(
       (_job, context) => {
@@ -182,6 +182,33 @@ it('a reply that is lost loses no line and doubles none', async () => {
   expect(lossy.lost()).toBe(1);
   expect(texts(await logOf())).toEqual(['one', 'two']);
 });
+
+it.each(ENDS)(
+  'are kept where Redis has forgotten their script, and another connection has brought back that of the end: it %s',
+  async (_, end, event) => {
+    const door = gate();
+    const worker = await line.worker(
+      async (job, context) => {
+        if (job.id === 'b') await door.opened;
+        context.log('asked the bank');
+        return end(context);
+      },
+      { jobLease: HOUR_MS, backoff: fixed('1h') },
+    );
+    const over = () => worker.heard.of(event as 'job.completed').map(({ id }) => id);
+    await line.plan({ id: 'a' });
+    await eventually(over).toEqual(['a']);
+    await line.plan({ id: 'b' });
+    await eventually(() => worker.heard.of('job.started').length).toBe(2);
+    await line.redis.call('SCRIPT', 'FLUSH');
+    for (const verb of ['serve', 'complete', 'commit', 'retry', 'defer']) {
+      await line.redis.call('SCRIPT', 'LOAD', luaOf(verb));
+    }
+    door.open();
+    await eventually(over).toEqual(['a', 'b']);
+    expect([texts(await logOf('a')), texts(await logOf('b'))]).toEqual([['asked the bank'], ['asked the bank']]);
+  },
+);
 
 it('a full Redis keeps no line and holds up no job, and an event counts what was said', async () => {
   const door = gate();
