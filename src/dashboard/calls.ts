@@ -690,6 +690,7 @@ export const leaders: Call<{
 export const workers: Call<{
   readonly given: {
     readonly queue?: string;
+    readonly worker?: string;
     readonly limit?: number;
   };
   readonly answer: Schemas['Workers'];

@@ -104,13 +104,11 @@ const CHANGING: Readonly<Record<string, JsonObject>> = {
   why: {
     type: 'string',
     minLength: 1,
-    maxLength: 200,
-    description: 'Why you make this change, in one sentence for people. It stands in the audit.',
+    description: 'Why you make it, in one sentence for people: it stands in the audit.',
   },
   confirm: {
     type: 'string',
-    pattern: '^[0-9a-f]{32}$',
-    description: 'The digest that the dry run told. Left out: it is a dry run, and nothing is changed.',
+    description: 'The digest that the dry run told. Left out: a dry run.',
   },
 };
 
@@ -131,19 +129,37 @@ const filterOf = (body: JsonObject, names: DryRun['names']): readonly string[] =
 
 function descriptionOf({ summary, doc, scope }: AnyVerb, dryRun: DryRun | undefined): string {
   const how =
-    'A change in two calls: without `confirm` it shows what would be changed and tells a digest; with that digest as `confirm`, and all else the same, it is made. What has changed meanwhile refuses it.';
+    'Without `confirm` a dry run, which changes nothing and tells a digest; with that digest, and all else the same, it is made.';
   return [`${summary}.`, doc, dryRun && how, `Scope: ${scope}.`].filter((text) => text !== undefined).join(' ');
 }
 
 const REF = /[^/]+$/;
 
-/** A schema that needs no other one: what it names stands in it, and its example is one of JSON schema. */
+/**
+ * A schema that needs no other one: what it names stands in it. The list of tools stands in the context of a model, so it has what a model
+ * reads: names, types, words and choices. What only refuses is left to the daemon, which says what is allowed.
+ */
 function wholeOf(schema: unknown, schemas: Readonly<Record<string, JsonObject>>): JsonObject {
   const { $ref, example, ...rest } = objectIn(schema);
   if (typeof $ref === 'string') return { ...wholeOf(schemas[REF.exec($ref)?.[0] ?? ''], schemas), ...rest };
-  const whole = Object.entries(rest).map(([name, value]) => [name, wholeIn(value, schemas)]);
-  return { ...Object.fromEntries(whole), ...(example !== undefined && { examples: [example] }) };
+  const whole = Object.entries(rest)
+    .filter(isRead)
+    .map(([name, value]) => [name, name === 'properties' ? eachWhole(value, schemas) : wholeIn(value, schemas)]);
+  const needsExample = example !== undefined && rest.description === undefined;
+  return { ...Object.fromEntries(whole), ...(needsExample && { examples: [example] }) };
 }
+
+/** Keywords that only refuse. */
+const REFUSING = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems'];
+
+const isRead = ([name, value]: readonly [name: string, value: unknown]): boolean =>
+  !REFUSING.includes(name) &&
+  value !== Number.MAX_SAFE_INTEGER &&
+  !(name === 'additionalProperties' && value === false);
+
+/** Here names are those of fields. */
+const eachWhole = (fields: unknown, schemas: Readonly<Record<string, JsonObject>>): JsonObject =>
+  Object.fromEntries(Object.entries(objectIn(fields)).map(([name, value]) => [name, wholeOf(value, schemas)]));
 
 function wholeIn(value: unknown, schemas: Readonly<Record<string, JsonObject>>): unknown {
   if (Array.isArray(value)) return value.map((one) => (isObject(one) ? wholeOf(one, schemas) : one));

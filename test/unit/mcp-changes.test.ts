@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/access/tokens.ts';
 import { operations } from '../../src/client/operations.ts';
 import { verbs } from '../../src/http/api/api.ts';
+import { JOB_STATES } from '../../src/job/state.ts';
 import type { Answered, AskApi, AskOptions, Given } from '../../src/mcp/api.ts';
 import { type ChangeParts, change } from '../../src/mcp/changes.ts';
 import { allTools, toolsFor } from '../../src/mcp/tools.ts';
@@ -162,6 +163,44 @@ describe('the table of verbs', () => {
       expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
     }
   });
+});
+
+describe('the list of tools', () => {
+  const bytes = (changes: boolean) =>
+    toolsFor(tools, { changes, scopes: SCOPES }).reduce(
+      (sum, { name, description, input }) => sum + JSON.stringify({ name, description, input }).length,
+      0,
+    );
+
+  test('takes little room in the context of a model', () => {
+    expect(bytes(false)).toBeLessThan(42_000);
+    expect(bytes(true)).toBeLessThan(105_000);
+  });
+
+  test('has what a model reads, and not what only refuses', () => {
+    const { limit, state } = Object(tools.get('jobs.find')?.input.properties);
+    expect(limit).toEqual({ type: 'integer', minimum: 1, maximum: 1000, default: 50 });
+    expect(state).toEqual({ type: 'string', description: expect.stringContaining(JOB_STATES.join(', ')) });
+    const all = JSON.stringify(toolsFor(tools, { changes: false, scopes: SCOPES }).map(({ input }) => input));
+    expect(all).not.toMatch(/"(pattern|minLength|maxLength)":|9007199254740991/);
+    expect(tools.get('queues.pause')?.input).toMatchObject({ additionalProperties: false });
+  });
+});
+
+test('a worker is paused as it was seen: it is looked at alone, and what it runs does not count', async () => {
+  const seen = (running: number, pause?: object) => ({
+    body: { workers: [{ id: 'w-1', state: 'alive', pending: running, ...(pause && { pause }) }] },
+  });
+  const { asked, twice } = played([seen(1), seen(2), {}]);
+  const args = { worker: 'w-1', body: { reason: 'a dump' }, why: 'a heap dump is taken' };
+  expect(await twice('workers.pause', args)).toMatchObject({ isError: false });
+  expect(asked.map(({ name, given }) => [name, given.worker])).toEqual([
+    ['workers', 'w-1'],
+    ['workers', 'w-1'],
+    ['workers.pause', 'w-1'],
+  ]);
+  const faster = played([seen(1), seen(1, { sinceMs: 5 })]);
+  expect(await faster.twice('workers.pause', args)).toMatchObject({ isError: true });
 });
 
 /** Of every operation, however deep its row stands. */

@@ -957,6 +957,8 @@ describe('what people look at', () => {
     expect(await ask('GET /v1/workers?queue=emials')).toMatchObject(problem(404, 'not-found'));
     const identity = { id: 'w-1', role: 'worker' as const, host: 'mill', pid: 7, startedMs: 1, queues: ['emails'] };
     await beat(api.place.redis, { namespace: 'duestream', identity: { ...identity, pauses: true }, ttlMs: 60_000 });
+    expect(await ask('GET /v1/workers?worker=w-1')).toMatchObject({ status: 200, body: { workers: [{ id: 'w-1' }] } });
+    expect(await ask('GET /v1/workers?worker=w-2')).toMatchObject({ status: 200, body: { workers: [] } });
     const paused = await ask('POST /v1/workers/w-1/pause', { body: { reason: 'a dump' } });
     const pause = { sinceMs: expect.any(Number), by: 'anonymous', reason: 'a dump' };
     expect(paused).toMatchObject({ status: 200, body: { worker: 'w-1', paused: true, changed: true, pause } });

@@ -85,8 +85,7 @@ const findJobs = verb({
     queue: queuesText.optional(),
     id: idField,
     state: anyStatesText.optional().openapi({
-      description:
-        'One or several, with commas between them. Left out: those in which a job is not over; with `id` all; with `endedFrom` those that are over; with `ranFrom` also `running`.',
+      description: `One or several of ${JOB_STATES.join(', ')}, with commas between them. Left out: those in which a job is not over; with \`id\` all; with \`endedFrom\` those that are over; with \`ranFrom\` also \`running\`.`,
     }),
     ...filterFields,
     ...endedFields,

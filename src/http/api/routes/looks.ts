@@ -8,7 +8,7 @@ import { examine } from '../../../inspect/doctor/doctor.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import { answers } from '../answer.ts';
 import { mayUse } from '../caller.ts';
-import { cursor, flagText, instant, queueName, strict, wholeText } from '../schemas.ts';
+import { cursor, flagText, instant, queueName, strict, wholeText, workerId } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { asking } from './asks.ts';
 
@@ -62,6 +62,7 @@ const workers = verb({
   queues: 'query',
   query: strict({
     queue: queueName.optional(),
+    worker: workerId.optional().openapi({ description: 'Only this worker.' }),
     limit: wholeText(0, 1000, 10).openapi({ description: 'At most so many jobs of each worker: the oldest.' }),
   }),
   answers: {
@@ -73,7 +74,8 @@ const workers = verb({
   async run({ query, caller, backend }) {
     const { workers: seen, ...rest } = await workersSeen(await backend.place(), query);
     const mine = (queue: string) => mayUse(caller, queue);
-    const all = seen.map(({ slots, ...one }) => ({
+    const asked = seen.filter(({ id }) => query.worker === undefined || id === query.worker);
+    const all = asked.map(({ slots, ...one }) => ({
       ...one,
       queues: one.queues.filter(mine),
       slots: slots && Object.fromEntries(Object.entries(slots).filter(([queue]) => mine(queue))),
@@ -105,6 +107,7 @@ const doctor = verb({
 });
 
 const pauseWorker = asking(operations.workers.pause, {
+  tool: { look: 'workers', same: ['state', 'pause'] },
   summary: 'Pause a worker',
   doc: 'It takes no new job of any of its queues until it is resumed; jobs that it runs go on. It hears of it with its next heartbeat. The pause ends with the process. 404 where it does not live; a worker of an older version is refused.',
   type: answers.WorkerPaused,
@@ -113,6 +116,7 @@ const pauseWorker = asking(operations.workers.pause, {
 });
 
 const resumeWorker = asking(operations.workers.resume, {
+  tool: { look: 'workers', same: ['state', 'pause'] },
   summary: 'Resume a worker',
   type: answers.WorkerPaused,
   answer: 'It goes on with its next heartbeat; `changed` says whether it was paused.',
