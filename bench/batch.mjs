@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../scripts/steps.mjs';
-import { hasPostgres, startPostgres } from '../test/support/postgres.mjs';
+import { hasPostgres, startPostgres, transactionIn } from '../test/support/postgres.mjs';
 import { median, rounded, settled, startDaemon, withRedis } from './parts.mjs';
 
 /** @typedef {import('pg').Pool} Pool */
@@ -40,21 +40,6 @@ const insert = (run, jobs) =>
     jobs.map(({ data }) => data.name),
   );
 
-/** @param {Pool} pool @param {(run: (text: string, params: unknown[]) => Promise<unknown>) => Promise<unknown>} work */
-async function transaction(pool, work) {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await work(async (text, params) => (await client.query(text, params)).rows);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  } finally {
-    client.release();
-  }
-}
-
 /** How a handler writes. @type {Readonly<Record<string, { options: object, handler: (pool: Pool) => unknown }>>} */
 const WAYS = {
   'one by one': {
@@ -71,7 +56,7 @@ const WAYS = {
   'one by one, with an inbox': {
     options: SINGLE,
     handler: (pool) => (/** @type {Job} */ job) =>
-      transaction(pool, async (run) => {
+      transactionIn(pool, async (run) => {
         if (await inbox.once(run, job)) await insert(run, [job]);
       }),
   },
@@ -79,7 +64,7 @@ const WAYS = {
     options: TWO,
     handler: (pool) =>
       inBatches(batches, (/** @type {{ jobs: readonly Job[] }} */ { jobs }) =>
-        transaction(pool, async (run) => {
+        transactionIn(pool, async (run) => {
           const first = await inbox.onceEach(run, jobs);
           if (first.length > 0) await insert(run, first);
         }),

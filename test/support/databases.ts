@@ -3,7 +3,7 @@ import { PGlite } from '@electric-sql/pglite';
 import initSqlJs from 'sql.js';
 import type { Dialect, Run } from '../../src/sql/index.ts';
 import { tier } from '../tiers.mjs';
-import { hasPostgres, startPostgres } from './postgres.mjs';
+import { hasPostgres, startPostgres, transactionIn } from './postgres.mjs';
 
 export interface TestDatabase {
   readonly dialect: Dialect;
@@ -38,19 +38,7 @@ async function openPostgresServer(): Promise<TestDatabase> {
     dialect: 'postgres',
     run: async (text, params) => (await pool.query(text, params)).rows,
     script: (text) => pool.query(text),
-    async transaction(work) {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        await work(async (text, params) => (await client.query(text, params)).rows);
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
+    transaction: (work) => transactionIn(pool, work),
     async close() {
       await pool.end();
       await server.stop();

@@ -72,6 +72,26 @@ export async function startPostgres() {
   };
 }
 
+/**
+ * Commits when `work` resolves, and rolls back when it rejects.
+ *
+ * @param {pg.Pool} pool
+ * @param {(run: (text: string, params: readonly unknown[]) => Promise<unknown[]>) => unknown} work
+ */
+export async function transactionIn(pool, work) {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await work(async (text, params) => (await client.query(text, [...params])).rows);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
 /** @param {pg.Pool} pool @returns {Promise<void>} */
 async function whenReady(pool) {
   for (const endMs = Date.now() + START_MS; Date.now() < endMs; ) {

@@ -2,7 +2,6 @@
  * KEDA without KEDA: a Prometheus scrapes a daemon as the ServiceMonitor says, an autoscaler asks it the queries of the ScaledObject,
  * and starts and stops workers as the Deployment says. Jobs that are due wake a worker; with nothing to do none is left.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
-import { freePort } from '../../../src/embedded/port.mjs';
 import { askPrometheus, createAutoscaler } from '../../support/autoscaler.ts';
 import { containerOf, environmentOf, objectsWith, type Parsed, SECRETS } from '../../support/kubernetes.ts';
 import { type Running, useProcesses } from '../../support/processes.ts';
-import { prometheusPath } from '../../support/promtool.ts';
+import { type Prometheus, prometheusUrl, startPrometheus } from '../../support/prometheus.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const HANDLERS = fileURLToPath(new URL('../../fixtures/held-handlers.mjs', import.meta.url));
@@ -24,7 +22,7 @@ const processes = useProcesses();
 let server: TestRedis;
 let daemon: Daemon;
 let client: Client;
-let prometheus: ChildProcess;
+let prometheus: Prometheus;
 let folder: string;
 let address: string;
 
@@ -45,22 +43,12 @@ beforeAll(async () => {
   await daemon.start();
   client = createClient({ redis: server.url });
   folder = mkdtempSync(join(tmpdir(), 'due-autoscaling-'));
-  const listen = `127.0.0.1:${await freePort(20_000 + Math.floor(Math.random() * 10_000))}`;
-  address = `http://${listen}`;
-  const file = join(folder, 'prometheus.yml');
-  writeFileSync(file, JSON.stringify(scraping(objectsOf('unused').get('ServiceMonitor duestream'))));
-  const args = [
-    `--config.file=${file}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
-    `--web.listen-address=${listen}`,
-  ];
-  prometheus = spawn(await prometheusPath(), args, { stdio: 'ignore' });
+  address = await prometheusUrl();
+  prometheus = await startPrometheus(scraping(objectsOf('unused').get('ServiceMonitor duestream')), address);
 }, 600_000);
 
 afterAll(async () => {
-  const over = new Promise((resolve) => prometheus.once('exit', resolve));
-  prometheus.kill('SIGTERM');
-  await over;
+  await prometheus.stop();
   await client.close();
   await daemon.stop();
   await server.stop();
@@ -72,17 +60,14 @@ function scraping({ spec }: Parsed) {
   const [{ path }] = spec.endpoints;
   const labels = { namespace: 'jobs', service: 'duestream' };
   const targets = [`${daemon.http()?.host}:${daemon.http()?.port}`];
-  return {
-    global: { scrape_interval: '1s' },
-    scrape_configs: [
-      {
-        job_name: 'duestream',
-        metrics_path: path,
-        authorization: { credentials: SECRETS.token },
-        static_configs: [{ targets, labels }],
-      },
-    ],
-  };
+  return [
+    {
+      job_name: 'duestream',
+      metrics_path: path,
+      authorization: { credentials: SECRETS.token },
+      static_configs: [{ targets, labels }],
+    },
+  ];
 }
 
 /** An autoscaler of the workers of a queue, and a clock that the test moves. */

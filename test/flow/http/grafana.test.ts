@@ -2,16 +2,11 @@
  * The Grafana dashboard that we hand out: a Prometheus scrapes a daemon and a worker that run jobs, and every query of
  * every panel has an answer there. A misspelt metric or label would be an empty panel on the day that it is needed.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
-import { freePort } from '../../../src/embedded/port.mjs';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
-import { prometheusPath } from '../../support/promtool.ts';
+import { type Prometheus, startPrometheus } from '../../support/prometheus.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
 
@@ -26,9 +21,7 @@ const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) =>
 let server: TestRedis;
 let daemon: Daemon;
 let producer: Client;
-let prometheus: ChildProcess;
-let folder: string;
-let api: string;
+let prometheus: Prometheus;
 
 beforeAll(async () => {
   server = await startRedis({ port: true });
@@ -44,34 +37,15 @@ beforeAll(async () => {
   await using client = createClient({ redis: server.url });
   const schedules = client.schedules;
   await schedules.put('tick', { queue: 'mail', every: '1s' });
-  folder = mkdtempSync(join(tmpdir(), 'duestream-prometheus-'));
   const target = `${daemon.http()?.host}:${daemon.http()?.port}`;
-  const file = join(folder, 'prometheus.yml');
-  writeFileSync(
-    file,
-    JSON.stringify({
-      global: { scrape_interval: '1s' },
-      scrape_configs: [{ job_name: 'duestream', static_configs: [{ targets: [target] }] }],
-    }),
-  );
-  const address = `127.0.0.1:${await freePort(20_000 + Math.floor(Math.random() * 10_000))}`;
-  api = `http://${address}/api/v1`;
-  const args = [
-    `--config.file=${file}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
-    `--web.listen-address=${address}`,
-  ];
-  prometheus = spawn(await prometheusPath(), args, { stdio: 'ignore' });
+  prometheus = await startPrometheus([{ job_name: 'duestream', static_configs: [{ targets: [target] }] }]);
 }, 600_000);
 
 afterAll(async () => {
-  const over = new Promise((resolve) => prometheus.once('exit', resolve));
-  prometheus.kill('SIGTERM');
-  await over;
+  await prometheus.stop();
   await producer.close();
   await daemon.stop();
   await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Answer {
@@ -85,7 +59,8 @@ const filled = (expr: string): string => expr.replaceAll('$queue', '.*').replace
 
 /** How many series a query answers with that are numbers. */
 async function seriesOf(expr: string): Promise<number> {
-  const response = await fetch(`${api}/query?${new URLSearchParams({ query: filled(expr) })}`).catch(() => undefined);
+  const asked = `${prometheus.url}/api/v1/query?${new URLSearchParams({ query: filled(expr) })}`;
+  const response = await fetch(asked).catch(() => undefined);
   if (response === undefined) return 0;
   const answer: Answer = JSON.parse(await response.text());
   if (answer.status !== 'success') throw new Error(`${expr}: ${answer.error}`);
