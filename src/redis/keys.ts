@@ -223,6 +223,12 @@ export const partitionTable = {
     doc: 'of a gated queue: `{f, t, p, g, l, j}`, what held the jobs in line, of which groups, in each second in which somebody was there',
     bound: 'one entry for each second of half an hour, with 200 groups at most: the leader takes older ones away',
   },
+  claims: {
+    type: 'hash',
+    doc: 'worker over HTTP, space, lane → number of its last claim there, and the entries that it was handed; 9007199254740991: it has left. Only where [workers come over HTTP](../how-to/work-over-http.md)',
+    bound:
+      'eight per worker over HTTP. Whoever takes the consumer of the worker out of the group takes them away; a daemon with `http.work`, those of workers without a heartbeat',
+  },
   cast: {
     type: 'stream',
     doc: 'of a broadcast queue: `{count, before, member, due, record}`, no group. Bounded by entries, bytes and age',

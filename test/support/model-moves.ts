@@ -42,6 +42,7 @@ const isWatched = (member: string): boolean => !member.startsWith('\0') && !memb
 const MADE_OF: Readonly<Record<string, readonly string[]>> = {
   serve: ['complete', 'start'],
   relay: ['complete', 'promote', 'start'],
+  hand: ['complete', 'start'],
 };
 
 function named(from: string, verb: string, to: string): string {

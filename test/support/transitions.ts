@@ -32,7 +32,7 @@ const goesBack: Transition['moves'] = { ...settles(), running: back, ready: back
 
 /**
  * One row is one verb and one file in `lua/verbs/`. Verbs that only read, and verbs of leaders and processes, have no row;
- * nor do `serve` and `relay`, which do to each job what `complete`, `promote` or `start` does. Where `none` leads to
+ * nor do `serve`, `relay` and `hand`, which do to each job what `complete`, `promote` or `start` does. Where `none` leads to
  * `scheduled` in `expire` and `bury`, the job is the one that takes half-done effects back; in `commit`, one of `commitJob`.
  *
  * Some rows need a foreign producer, who may put a bare member while it is ready, runs or is over; some need a consumer

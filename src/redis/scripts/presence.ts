@@ -52,6 +52,9 @@ export interface Identity {
   readonly pauses?: boolean;
   /** Of a worker: it starts nothing new. */
   readonly paused?: WorkerPause;
+  /** Of a worker that comes over HTTP: by that way, from this address. */
+  readonly via?: 'http';
+  readonly address?: string;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
   readonly beatTtlMs?: number;
 }

@@ -19,6 +19,7 @@ import { madeMsOf } from '../../job/record-header.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from '../keys.ts';
+import { forgetClaims, isRemote } from './claims.ts';
 import type { Delivery } from './replies.ts';
 import { scripts } from './script-table.ts';
 import { fieldsOf, list, type Reply, run, text } from './scripts.ts';
@@ -134,6 +135,20 @@ export async function ownPending(
   return list(reply as Reply).map((item) => text(list(item)[0]) as EntryId);
 }
 
+/** Entries that are held and idle for so long, whoever holds them; oldest first. */
+export async function idleEntries(
+  redis: Redis,
+  keys: PartitionKeys,
+  { idleMs, limit }: { readonly idleMs: number; readonly limit: number },
+): Promise<readonly { readonly entry: EntryId; readonly owner: string }[]> {
+  const sent = redis.call('XPENDING', keys.ready, GROUP, 'IDLE', idleMs, '-', '+', limit);
+  const reply = await naming(redis, [keys], sent);
+  return list(reply as Reply).map((item) => {
+    const [entry, owner] = list(item);
+    return { entry: text(entry) as EntryId, owner: text(owner) };
+  });
+}
+
 /**
  * Takes entries of a consumer that is believed dead, if they are still its own and idle for long enough: the ones
  * named, else its oldest.
@@ -182,9 +197,17 @@ export async function watch(
   return text(await run(redis, scripts.watch, { keys: ref.keys, args })) as 'seat' | 'alarm' | 'rest';
 }
 
-/** Removes a consumer that provably owns nothing; `gone`: there is none of that name. */
-export async function retire(redis: Redis, ref: PartitionRef, consumer: string): Promise<'ok' | 'busy' | 'gone'> {
-  return text(await run(redis, scripts.retire, { keys: ref.keys, args: { consumer } })) as 'ok' | 'busy' | 'gone';
+/** Removes a consumer that provably owns nothing; `gone`: there is none of that name. With a worker over HTTP its claims go. */
+export async function retire(
+  redis: Redis,
+  ref: PartitionRef,
+  consumer: string,
+  { keepsClaims = false }: { readonly keepsClaims?: boolean } = {},
+): Promise<'ok' | 'busy' | 'gone'> {
+  const args = { consumer };
+  const reply = text(await run(redis, scripts.retire, { keys: ref.keys, args })) as 'ok' | 'busy' | 'gone';
+  if (reply === 'ok' && !keepsClaims && isRemote(consumer)) await forgetClaims(redis, ref.keys, [consumer]);
+  return reply;
 }
 
 /** A write that changes nothing and needs no memory: proof that this partition's primary takes writes. */

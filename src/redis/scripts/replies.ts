@@ -116,6 +116,19 @@ export interface Served {
   readonly nowMs?: number;
 }
 
+/** The reply of `hand`. */
+export interface Handed {
+  /** `again`: what is taken is what this very claim was handed before. `superseded`: a later claim of the lane was made. */
+  readonly word: 'new' | 'again' | 'superseded';
+  /** Of each job that was over; undefined when all are `ok`. */
+  readonly completed: readonly SettleReply[] | undefined;
+  readonly taken: readonly Taken[];
+  /** How many entries were delivered, or were handed before. */
+  readonly delivered: number;
+  /** The error with which Redis refused to deliver. */
+  readonly refusal: string | undefined;
+}
+
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
 export interface Effect {
   readonly command: string;
@@ -273,6 +286,17 @@ export function servedOf(reply: readonly Reply[]): Served {
     ...(typeof startedMs === 'number' && { nowMs: startedMs }),
   };
   return Number(waiting) >= 0 ? { ...served, waiting: Number(waiting) } : served;
+}
+
+export function handedOf(reply: readonly Reply[]): Handed {
+  const [word, completed, first, others, delivered] = reply;
+  return {
+    word: text(word) as Handed['word'],
+    completed: completed === '' ? undefined : (list(completed) as readonly SettleReply[]),
+    taken: takenOf(first, others),
+    delivered: typeof delivered === 'number' ? delivered : 0,
+    refusal: typeof delivered === 'number' ? undefined : text(delivered),
+  };
 }
 
 export function cancelReply(reply: string): CancelReply {

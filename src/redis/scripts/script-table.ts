@@ -142,6 +142,17 @@ export const scripts = named({
     each: ['entry', 'member', 'token', 'mark'],
     mayKeep: true,
   }),
+  hand: define({
+    late: 'fenced',
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
+      ...['work', 'wake', 'closed', 'logs', 'claims', 'past', 'ended'],
+    ] as const,
+    args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given', 'lane', 'seq'],
+    reply: 'list',
+    each: ['entry', 'member', 'token', 'mark'],
+    mayKeep: true,
+  }),
   relay: define({
     late: 'fenced',
     keys: [
@@ -443,6 +454,7 @@ export const scripts = named({
       'causes',
       'looks',
       'logs',
+      'claims',
     ],
     args: ['now', 'force'],
   }),

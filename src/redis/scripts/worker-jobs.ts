@@ -14,6 +14,8 @@ import {
   type Ended,
   type ExpireReply,
   type ExtendReply,
+  type Handed,
+  handedOf,
   type LogReply,
   type ReleaseReply,
   type Served,
@@ -168,6 +170,24 @@ export function together(redis: Redis) {
       return served;
     },
 
+    /** The claim of a worker over HTTP: completes what is over, starts what it takes over (ascending), and brings new entries. */
+    async hand(
+      ref: PartitionRef,
+      { ended, given, take, lane, seq }: HandAsk,
+      { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
+    ): Promise<Handed> {
+      const numbers = { suspects, take, given: given.length, lane, seq };
+      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
+      const each = serveArgs(given, ended);
+      const reply = list(await run(redis, scripts.hand, { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
+      const handed = handedOf(reply);
+      spent(reply);
+      const count = handed.word === 'new' ? given.length + handed.delivered : handed.delivered;
+      const isWhole = (handed.completed?.length ?? ended.length) === ended.length && handed.taken.length === count;
+      if (!isWhole) lostCount(redis, scripts.hand);
+      return handed;
+    },
+
     /** Completes what is over, promotes as its leader, and brings up to `take` (1 or more) new entries, all in one call. */
     async relay(
       ref: PartitionRef,
@@ -186,6 +206,18 @@ export function together(redis: Redis) {
       return { ...served, promoted: promoteReply(list(promoted)) };
     },
   };
+}
+
+/** What a claim of a worker over HTTP asks of one partition. */
+export interface HandAsk {
+  readonly ended: readonly Ended[];
+  readonly given: readonly Delivery[];
+  /** -1: the claim was handed jobs in another partition, and takes nothing here, nor does an older call of it. */
+  readonly take: number;
+  /** In which of its lines the worker claims. */
+  readonly lane: number;
+  /** The number of the claim in its lane. */
+  readonly seq: number;
 }
 
 type DeferSettings = Noted & {
