@@ -40,7 +40,8 @@ test('the tarball holds the build, the scripts, docs, examples, the example conf
   const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
   expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
   expect(packed.filter((path) => path.startsWith('lua/')).toSorted()).toEqual(lua);
-  const known = /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^package\.json$|^llms\.txt$|^test\/golden\//;
+  const known =
+    /^(dist|lua|config|docs|examples|clients|deploy)\/|^[A-Z]+(\.md)?$|^package\.json$|^llms\.txt$|^test\/golden\//;
   expect(packed.filter((path) => !known.test(path))).toEqual([]);
   // They build from the sources, which are not there.
   expect(packed.filter((path) => /Dockerfile|compose/.test(path))).toEqual([]);
