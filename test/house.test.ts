@@ -29,12 +29,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sql: ['kernel', 'job', 'client', 'telemetry'],
   // Calls of URLs: how they are signed.
   dispatch: ['kernel'],
+  // What a daemon does for workers in other languages; the HTTP API is its only caller.
+  remote: ['kernel', 'job', 'redis'],
   metrics: ['kernel', 'job', 'redis', 'telemetry'],
   // What people look at, by whichever window. config: for the type of what is remembered.
   inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],
   // Who may do what, and who did it.
   access: ['kernel', 'job', 'redis', 'client', 'inspect'],
-  http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'metrics', 'inspect', 'access'],
+  http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'remote', 'metrics', 'inspect', 'access'],
   // Jobs of other products, read from their Redis and made here by a client.
   import: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
   cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql', 'import'],
@@ -57,6 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'client',
     'mover',
     'worker',
+    'remote',
     'metrics',
     'http',
     'inspect',
@@ -152,7 +155,7 @@ const READS_CLOCK: Readonly<Record<string, string>> = {
 const FILE_BYTES_MAX = 300 * 1024;
 /** `npm run generate` writes these pages: they grow with the product, and nobody reads them from top to bottom. */
 const GENERATED = 'docs/reference/';
-const GENERATED_BYTES_MAX = 704 * 1024;
+const GENERATED_BYTES_MAX = 768 * 1024;
 
 interface Source {
   /** Path inside `src`. */

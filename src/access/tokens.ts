@@ -17,10 +17,11 @@ import { issueToken, TOKENS_MAX } from '../redis/scripts/tokens.ts';
 
 /**
  * `read`: what is there, not what is in it · `data`: also data, errors and results of jobs · `write`: changes · `admin`: all,
- * and what cannot be undone, and the audit. `data` and `write` include `read`.
+ * and what cannot be undone, and the audit · `work`: to claim jobs as a worker over HTTP and to say how they ended, and nothing
+ * else. `data` and `write` include `read`.
  */
 export type Scope = (typeof SCOPES)[number];
-export const SCOPES = ['read', 'data', 'write', 'admin'] as const;
+export const SCOPES = ['read', 'data', 'write', 'admin', 'work'] as const;
 
 export interface Token {
   readonly id: string;
@@ -142,7 +143,7 @@ async function tokenOfId(place: Namespaced, id: string, nowMs: number): Promise<
 /** What the scopes of a token include. */
 export function scopesOf(scopes: readonly Scope[]): ReadonlySet<Scope> {
   if (scopes.includes('admin')) return new Set(SCOPES);
-  return new Set<Scope>(scopes.length === 0 ? [] : ['read', ...scopes]);
+  return new Set<Scope>(scopes.every((scope) => scope === 'work') ? scopes : ['read', ...scopes]);
 }
 
 const keyOf = ({ namespace }: Pick<Namespaced, 'namespace'>): string => controlKeys(namespace).tokens;

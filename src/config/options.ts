@@ -23,7 +23,7 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
 const PATH = { kind: 'text', allowed: 'a path of at most 4096 characters, or empty' } as const;
 const path = (doc: string) => option(z.string().max(4096).default(''), { ...PATH, doc });
 const TOKENS = ['beyond-loopback', 'always'] as const;
-const SCOPES = ['read', 'data', 'write', 'admin'] as const;
+const SCOPES = ['read', 'data', 'write', 'admin', 'work'] as const;
 const MINUTES = ['auto', 'on', 'off'] as const;
 
 /** The HTTP API: who may ask, by which names, how much, and with which certificate. */
@@ -121,6 +121,26 @@ const api = {
     min: 1,
     max: 1_000_000,
     doc: 'How many requests per second a caller of the HTTP API may send.',
+  }),
+  work: option(z.enum(['on', 'off']).default('off'), {
+    kind: 'text',
+    doc: 'Whether workers in any language may claim jobs over HTTP. Their tokens need the scope work.',
+    allowed: 'on, off',
+  }),
+  pollsMax: whole(500, {
+    min: 1,
+    max: 10_000,
+    doc: 'How many claims of workers over HTTP may wait in this daemon at a time. So many connections more are taken.',
+  }),
+  pollsMaxPerToken: whole(200, {
+    min: 1,
+    max: 10_000,
+    doc: 'How many of them may be of one token.',
+  }),
+  workRateMax: whole(2000, {
+    min: 1,
+    max: 1_000_000,
+    doc: 'How many requests per second one token may send for workers over HTTP, beside http.rateMax.',
   }),
 };
 

@@ -153,7 +153,9 @@ export function createDaemonOf(
   const unobserve = metrics.observe(events);
   const health = healthOfMade(made, () => life.state());
   const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
-  const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, made.parts.log) : undefined;
+  const http = has(settings.config, 'http')
+    ? createHttpWindow(settings, shown, { log: made.parts.log, events })
+    : undefined;
   const life: Life<undefined> = createLife({
     what: 'daemon',
     async begin(signal) {

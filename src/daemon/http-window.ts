@@ -7,26 +7,34 @@ import { type Api, createApi } from '../http/api/api.ts';
 import type { GuestOptions } from '../http/api/guests.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
+import type { Emitter } from '../job/events.ts';
 import { queueFrom } from '../job/queue.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, silentLog } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
+import { createRemoteWork, type RemoteWork } from '../remote/remote-work.ts';
 import type { DaemonSettings } from './input.ts';
 
 /** @throws DuestreamError `bad-config` for an address beyond loopback without a token, or a certificate that is none */
 export function createHttpWindow(
   settings: DaemonSettings,
   shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
-  log: Log = silentLog,
+  { log = silentLog, events }: { readonly log?: Log | undefined; readonly events: Emitter },
 ): Http {
-  const { host, port, token, keepAliveMs } = settings.config.http;
+  const { host, port, token, keepAliveMs, pollsMax } = settings.config.http;
   const tls = tlsOf(settings.config);
-  const api = apiOf(settings, log);
+  const work = workOf(settings, events);
+  const api = apiOf(settings, log, { work });
   const pages = api && createPages({ ...hostsOf(settings.config), isTls: tls !== undefined });
   const { orNextPort } = settings;
-  const http = createHttp({ host, port, orNextPort, token, keepAliveMs, log, tls, api: api?.fetch, pages, ...shown });
+  const own = { host, port, orNextPort, token, keepAliveMs, log, tls, ...(work && { pollsMax }) };
+  const http = createHttp({ ...own, api: api?.fetch, pages, ...shown });
   return {
-    start: http.start,
+    async start() {
+      const listening = await http.start();
+      work?.start();
+      return listening;
+    },
     async stop() {
       api?.drain();
       await http.stop();
@@ -35,8 +43,8 @@ export function createHttpWindow(
   };
 }
 
-/** Where an application has the API, and its login. */
-type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'>;
+/** Where an application has the API, and its login; and what workers over HTTP come to. */
+type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'> & { readonly work?: RemoteWork | undefined };
 
 /** The API of a configuration; undefined where it is switched off. */
 export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mounting = {}): Api | undefined {
@@ -55,12 +63,33 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mou
     readyMax: mover.readyMax,
     title: http.title,
     color: http.color,
-    limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
+    limits: limitsOf(config),
     tokens: http.tokens,
     users: http.userHeader === '' ? undefined : { header: http.userHeader, scopes: http.userScopes },
     isTls: http.cert !== '',
     ...mounting,
     ...hostsOf(config),
+  });
+}
+
+const limitsOf = ({ http: { bodyBytesMax, batchMax, rateMax, workRateMax } }: Config) => ({
+  ...{ bodyBytesMax, batchMax, rateMax, workRateMax },
+});
+
+/** What workers in other languages come to; undefined where `http.work` is off: then nothing of it is there. */
+function workOf({ config, redis }: DaemonSettings, events: Emitter): RemoteWork | undefined {
+  const { namespace, http, worker, done } = config;
+  if (http.work === 'off' || http.api === 'off') return undefined;
+  return createRemoteWork({
+    redis,
+    namespace,
+    queueOf: (name) => queueFrom(name, queueOptions(config, name), { timeoutMs: worker.timeoutMs }),
+    windowMs: done.max === 0 ? 0 : done.windowMs,
+    jobLeaseMs: worker.jobLeaseMs,
+    beatTtlMs: worker.beatTtlMs,
+    pollsMax: http.pollsMax,
+    callerPollsMax: http.pollsMaxPerToken,
+    events,
   });
 }
 

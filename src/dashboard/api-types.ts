@@ -1358,6 +1358,8 @@ export interface Schemas {
     }[];
     readonly host?: string;
     readonly pid?: number;
+    readonly via?: 'http';
+    readonly address?: string;
     readonly version?: string;
     readonly beatAgoMs?: number;
     readonly slots?: {
@@ -1396,7 +1398,7 @@ export interface Schemas {
     readonly title: string;
     readonly color: 'blue' | 'green' | 'none' | 'orange' | 'purple' | 'red';
     readonly redis: string;
-    readonly scopes: readonly ('admin' | 'data' | 'read' | 'write')[];
+    readonly scopes: readonly ('admin' | 'data' | 'read' | 'work' | 'write')[];
     readonly queues?: readonly string[];
   };
   readonly LiveNow: {
@@ -1505,6 +1507,47 @@ export interface Schemas {
     readonly queues?: readonly string[];
     readonly expiresMs?: number;
     readonly csrf: string;
+  };
+  readonly Claimed: {
+    readonly ended: readonly ('already' | 'cancelled' | 'fenced' | 'gone' | 'ok')[];
+    readonly leaseMs: number;
+    readonly beatMs: number;
+    readonly jobs: readonly Schemas['ClaimedJob'][];
+  };
+  readonly ClaimedJob: {
+    readonly id: string;
+    readonly name: string;
+    readonly run: string;
+    readonly data?: unknown;
+    readonly codec?: string;
+    readonly group?: string;
+    readonly priority?: 'high' | 'low' | 'normal';
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+    readonly attempt: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly token: string;
+    readonly dueMs: number;
+    readonly timeoutMs: number;
+    readonly suspect?: true;
+    readonly begin?: true;
+  };
+  readonly SettleWords: {
+    readonly results: readonly ('already' | 'cancelled' | 'fenced' | 'gone' | 'ok')[];
+  };
+  readonly SettleWord: {
+    readonly result: 'already' | 'cancelled' | 'fenced' | 'gone' | 'ok';
+  };
+  readonly BeatWords: {
+    readonly results: readonly ('cancel' | 'fenced' | 'gone' | 'ok' | 'timeout')[];
+  };
+  readonly BeatWord: {
+    readonly result: 'cancel' | 'fenced' | 'gone' | 'ok' | 'timeout';
+  };
+  readonly WorkerLeft: {
+    readonly given: number;
   };
   readonly SettingsView: {
     readonly queue: string;
@@ -1934,5 +1977,87 @@ export interface Schemas {
   };
   readonly Login: {
     readonly token: string;
+  };
+  readonly Claim: {
+    readonly worker: string;
+    readonly lane?: number;
+    readonly seq: number;
+    readonly again?: boolean;
+    readonly max?: number;
+    readonly wait?: number | string;
+    readonly running?: number;
+    readonly ends: readonly Schemas['RunEnd'][];
+  };
+  readonly RunEnd: {
+    readonly run: string;
+    readonly end: 'complete';
+    readonly result?: unknown;
+  } | {
+    readonly run: string;
+    readonly end: 'fail';
+    readonly error: string;
+    readonly kind?: string;
+    readonly stack?: string;
+    readonly fatal?: boolean;
+    readonly retryIn?: number | string;
+  } | {
+    readonly run: string;
+    readonly end: 'defer';
+    readonly delay: number | string;
+    readonly reason?: string;
+    readonly close?: 'group' | 'queue';
+  } | {
+    readonly run: string;
+    readonly end: 'begin';
+  };
+  readonly Settle: {
+    readonly worker: string;
+    readonly runs: readonly Schemas['RunEnd'][];
+  };
+  readonly Beat: {
+    readonly worker: string;
+    readonly runs: readonly {
+      readonly run: string;
+      readonly progress?: number;
+      readonly text?: string;
+    }[];
+  };
+  readonly Leave: {
+    readonly worker: string;
+  };
+  readonly CompleteRun: {
+    readonly worker: string;
+    readonly run: string;
+    readonly result?: unknown;
+  };
+  readonly FailRun: {
+    readonly worker: string;
+    readonly run: string;
+    readonly error: string;
+    readonly kind?: string;
+    readonly stack?: string;
+    readonly fatal?: boolean;
+    readonly retryIn?: number | string;
+  };
+  readonly DeferRun: {
+    readonly worker: string;
+    readonly run: string;
+    readonly delay: number | string;
+    readonly reason?: string;
+    readonly close?: 'group' | 'queue';
+  };
+  readonly BeginRun: {
+    readonly worker: string;
+    readonly run: string;
+  };
+  readonly ExtendRun: {
+    readonly worker: string;
+    readonly run: string;
+  };
+  readonly RunProgress: {
+    readonly worker: string;
+    readonly run: string;
+    readonly progress?: number;
+    readonly text?: string;
   };
 }

@@ -769,3 +769,93 @@ export const sessionGet: Call<{
 export const sessionEnd: Call<{
   readonly given: {};
 }> = { method: 'DELETE', at: 'session' };
+
+/** Claim jobs, as a worker over HTTP. */
+export const workClaim: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['Claim'];
+  readonly answer: Schemas['Claimed'];
+}> = { method: 'POST', at: 'queues/{queue}/claim' };
+
+/** Say how runs have ended. */
+export const workSettle: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['Settle'];
+  readonly answer: Schemas['SettleWords'];
+}> = { method: 'POST', at: 'queues/{queue}/settle' };
+
+/** Keep runs. */
+export const workBeat: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['Beat'];
+  readonly answer: Schemas['BeatWords'];
+}> = { method: 'POST', at: 'queues/{queue}/beat' };
+
+/** Leave, as a worker over HTTP. */
+export const workLeave: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['Leave'];
+  readonly answer: Schemas['WorkerLeft'];
+}> = { method: 'POST', at: 'queues/{queue}/leave' };
+
+/** Complete one run. */
+export const workComplete: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['CompleteRun'];
+  readonly answer: Schemas['SettleWord'];
+}> = { method: 'POST', at: 'queues/{queue}/complete' };
+
+/** Say that one run has failed. */
+export const workFail: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['FailRun'];
+  readonly answer: Schemas['SettleWord'];
+}> = { method: 'POST', at: 'queues/{queue}/fail' };
+
+/** Put the job of one run off. */
+export const workDefer: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['DeferRun'];
+  readonly answer: Schemas['SettleWord'];
+}> = { method: 'POST', at: 'queues/{queue}/defer' };
+
+/** At most once: ask whether one run may begin. */
+export const workBegin: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['BeginRun'];
+  readonly answer: Schemas['SettleWord'];
+}> = { method: 'POST', at: 'queues/{queue}/begin' };
+
+/** Keep one run. */
+export const workExtend: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['ExtendRun'];
+  readonly answer: Schemas['BeatWord'];
+}> = { method: 'POST', at: 'queues/{queue}/extend' };
+
+/** Say how far one run is. */
+export const workProgress: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['RunProgress'];
+  readonly answer: Schemas['BeatWord'];
+}> = { method: 'POST', at: 'queues/{queue}/progress' };

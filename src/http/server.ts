@@ -34,6 +34,8 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly drainMs?: number;
   /** How long a connection may stay open between two requests. Default 75 s. */
   readonly keepAliveMs?: number;
+  /** So many connections more may be open, for requests that are kept waiting. Default: none. */
+  readonly pollsMax?: number | undefined;
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
   /** What answers `/` and the files of the dashboard, if anything does. */
@@ -89,7 +91,7 @@ export function createHttp(options: HttpOptions): Http {
   }
   let draining = false;
   const routes = createRoutes({ ...options, log, draining: () => draining });
-  const { api, pages, tls, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const { api, pages, tls, keepAliveMs = KEEP_ALIVE_MS, pollsMax = 0 } = options;
   const answer: Parameters<typeof getRequestListener>[0] = async (request, env) => {
     const { pathname } = new URL(request.url);
     const ours = api && isOfApi(pathname) ? api : pages && isOfPages(pathname) ? pages : undefined;
@@ -98,7 +100,7 @@ export function createHttp(options: HttpOptions): Http {
     if (draining) response.headers.set('Connection', 'close');
     return response;
   };
-  const bounds = { tls, keepAliveMs, hasApi: api !== undefined };
+  const bounds = { tls, keepAliveMs, pollsMax, hasApi: api !== undefined };
   const server = createBoundedServer(getRequestListener(answer, LISTENER), bounds);
   let started: Promise<{ readonly host: string; readonly port: number }> | undefined;
   let stopped: Promise<void> | undefined;
@@ -151,8 +153,14 @@ function createBoundedServer(
   {
     tls,
     keepAliveMs,
+    pollsMax,
     hasApi,
-  }: { readonly tls: Tls | undefined; readonly keepAliveMs: number; readonly hasApi: boolean },
+  }: {
+    readonly tls: Tls | undefined;
+    readonly keepAliveMs: number;
+    readonly pollsMax: number;
+    readonly hasApi: boolean;
+  },
 ): Server {
   const limits = {
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -165,7 +173,7 @@ function createBoundedServer(
     listener(request, response).catch(() => response.destroy());
   };
   const server = tls ? secureServer({ ...limits, ...tls }, onRequest) : createServer(limits, onRequest);
-  server.maxConnections = hasApi ? CONNECTIONS_MAX_API : CONNECTIONS_MAX;
+  server.maxConnections = (hasApi ? CONNECTIONS_MAX_API : CONNECTIONS_MAX) + pollsMax;
   return server;
 }
 

@@ -28,7 +28,7 @@ export function logEvents(events: EventSource, log: Log, clock: Clock = systemCl
       'redis.away': (e) => outage.away({ ...e, why: safe(e.why) }),
       'redis.back': outage.back,
     },
-    ['mover.passed', 'schedule.fired', 'parked.waiting'],
+    ['mover.passed', 'schedule.fired', 'parked.waiting', 'claim.answered', 'run.settled', 'polls.waiting'],
   );
   return () => {
     off();
@@ -105,6 +105,8 @@ function ofWorkers({ log, few, rare }: Lines) {
     ),
     'entries.reclaimed': (e) => rare.warn(e, 'took over the jobs of a dead worker'),
     'entries.adopted': (e) => rare.warn(e, 'found jobs that Redis delivered in a lost reply'),
+    'runs.reclaimed': (e) => rare.warn(e, 'took back runs that a worker over HTTP has lost'),
+    'runs.overtime': (e) => rare.warn(e, 'a worker over HTTP goes on after the time-out of a job, which failed'),
     'consumer.retired': (e) => few.info(e, 'removed a dead worker from the consumer group'),
   } satisfies Partial<Listeners>;
 }

@@ -212,6 +212,54 @@ export interface Events {
   };
   /** A worker found entries that Redis had given to it in a reply that was lost. */
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
+  /** A worker over HTTP has claimed jobs, and has its answer. */
+  'claim.answered': {
+    readonly queue: string;
+    /**
+     * `handed`, `again` (what this very claim was handed before), `empty` (its time was over, or the daemon stops), `superseded` (a
+     * later claim was made) or `gone` (its caller was).
+     */
+    readonly outcome: string;
+    /** How many jobs the answer has. */
+    readonly jobs: number;
+    /** How long the claim waited for its answer. */
+    readonly waitedMs: number;
+  };
+  /** A worker over HTTP has said how a run ended, or that it begins. */
+  'run.settled': {
+    readonly queue: string;
+    /** `complete`, `fail`, `defer` or `begin`. */
+    readonly end: string;
+    /** What Redis replied: `ok`, `already`, `cancelled`, `fenced` or `gone`. */
+    readonly word: string;
+  };
+  /** Runs that a worker over HTTP has lost go to another one. */
+  'runs.reclaimed': {
+    readonly queue: string;
+    readonly partition: number;
+    /** The worker that has lost them. */
+    readonly from: string;
+    /** The worker that is handed them. */
+    readonly to: string;
+    /** `dead`: the worker has no heartbeat. `lease`: it lives, and extended these runs no more. */
+    readonly cause: string;
+    readonly count: number;
+    /** The ids of their jobs. */
+    readonly ids: readonly string[];
+  };
+  /** A worker over HTTP beats for a run whose time is up: the run was ended as a failure. */
+  'runs.overtime': {
+    readonly queue: string;
+    readonly id: string;
+    /** The name of the worker. */
+    readonly worker: string;
+  };
+  /** The number of claims that wait in this daemon for jobs of the queue has changed. */
+  'polls.waiting': {
+    readonly queue: string;
+    /** How many there are now. */
+    readonly polls: number;
+  };
   /** The consumer of a dead worker holds nothing any more and was removed. */
   'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
   /** Jobs or entries had lost a part and got it back: nobody's data was lost, but somebody removed a key. */
@@ -342,6 +390,11 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'worker.resumed': 'info',
   'entries.reclaimed': 'warn',
   'entries.adopted': 'warn',
+  'claim.answered': 'none',
+  'run.settled': 'none',
+  'runs.reclaimed': 'warn',
+  'runs.overtime': 'warn',
+  'polls.waiting': 'none',
   'consumer.retired': 'info',
   'partition.repaired': 'warn',
   'redis.away': 'warn',

@@ -36,6 +36,8 @@ export interface Rules<Handler> {
   readonly compensations: boolean;
   /** Fields whose values no message of an error may hold. */
   readonly redact?: Redaction | undefined;
+  /** The worker gets the data as they are stored, and opens them itself: it runs elsewhere, in another language. */
+  readonly areSealed?: boolean;
 }
 
 type Dead = Extract<Outcome, { kind: 'dead' }>;
@@ -97,7 +99,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
     timeoutMs,
     completesFirst: completesFirstIn(rules),
   };
-  if (!hasContent(queue) && record.codec === undefined) return run;
+  if (rules.areSealed || (!hasContent(queue) && record.codec === undefined)) return run;
   const opened = openedRecord(queue, record);
   if (opened instanceof BadData) {
     return refused(whole, BAD_DATA, redactorOf({ record, life, rules })(opened.message), name);

@@ -42,6 +42,7 @@ export function createFamilies(collect: () => Promise<void>) {
     ...moverFamiliesOf(read),
     ...workerTimesOf(read),
     ...workerFamiliesOf(read),
+    ...remoteFamiliesOf(read),
     ...processFamiliesOf(),
   };
 }
@@ -168,6 +169,65 @@ function workerFamiliesOf(read: Read) {
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
       help: 'Slots of this process that handlers keep although their signal has aborted.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
+/** A claim waits for a minute at most. */
+const POLL = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
+
+/** What workers over HTTP do by this daemon. */
+function remoteFamiliesOf(read: Read) {
+  return {
+    remotePolls: new Gauge({
+      name: 'duestream_remote_polls',
+      help: 'Claims of workers over HTTP that wait for a job in this daemon now.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    remoteClaims: new Counter({
+      name: 'duestream_remote_claims_total',
+      help: 'Claims of workers over HTTP that this daemon has answered, by outcome.',
+      labelNames: ['queue', 'outcome'],
+      ...read,
+    }),
+    remoteHanded: new Counter({
+      name: 'duestream_remote_handed_total',
+      help: 'Jobs that this daemon has handed to workers over HTTP.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    remotePollWait: new Histogram({
+      name: 'duestream_remote_poll_wait_seconds',
+      help: 'How long claims of workers over HTTP waited for their answer.',
+      labelNames: ['queue'],
+      buckets: POLL,
+      ...read,
+    }),
+    ...remoteRunsOf(read),
+  };
+}
+
+/** What becomes of what was handed out. */
+function remoteRunsOf(read: Read) {
+  return {
+    remoteSettled: new Counter({
+      name: 'duestream_remote_settled_total',
+      help: 'Runs of which workers over HTTP said how they ended, by what they said and what Redis replied.',
+      labelNames: ['queue', 'end', 'word'],
+      ...read,
+    }),
+    remoteTakenBack: new Counter({
+      name: 'duestream_remote_taken_back_total',
+      help: 'Runs that workers over HTTP had lost, by the cause: the worker is dead, or it lives and its lease ran out.',
+      labelNames: ['queue', 'cause'],
+      ...read,
+    }),
+    remoteTimeouts: new Counter({
+      name: 'duestream_remote_timeouts_total',
+      help: 'Runs whose workers over HTTP went on after the time-out, and that failed.',
       labelNames: ['queue'],
       ...read,
     }),

@@ -8,7 +8,7 @@
  * queue-wide values out instead of showing old ones as new; the rest is still answered.
  */
 import { type Gauge, Registry } from 'prom-client';
-import { type EventSource, listenToAll } from '../job/events.ts';
+import { type EventSource, type Listeners, listenToAll } from '../job/events.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { outageOf } from '../redis/connection/outage.ts';
 import type { ServerReading } from '../redis/connection/server-reading.ts';
@@ -147,6 +147,7 @@ function observeEvents(
       'parked.waiting': ({ queue, waiting }) => parts.parkedJobs.set(queue, waiting),
       'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),
       'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
+      ...remoteListeners(families, { of, parts }),
       'promise.rejected': () => families.rejections.inc(),
       'process.ticked': ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs)),
       'redis.away': ({ who, answered }) => (answered ? mine.delete(who) : mine.add(who)),
@@ -162,6 +163,24 @@ function observeEvents(
     away.delete(mine);
     for (const part of Object.values(parts)) part.leave();
     forgetters.delete(forget);
+  };
+}
+
+/** What workers over HTTP do by this daemon. */
+function remoteListeners(
+  families: Families,
+  { of, parts }: { readonly of: Labelled; readonly parts: ReturnType<typeof partsOf> },
+): Listeners<'claim.answered' | 'run.settled' | 'runs.reclaimed' | 'runs.overtime' | 'polls.waiting'> {
+  return {
+    'claim.answered': ({ queue, outcome, jobs, waitedMs }) => {
+      families.remoteClaims.inc({ ...of(queue), outcome });
+      if (outcome === 'handed') families.remoteHanded.inc(of(queue), jobs);
+      families.remotePollWait.observe(of(queue), seconds(waitedMs));
+    },
+    'run.settled': ({ queue, end, word }) => families.remoteSettled.inc({ ...of(queue), end, word }),
+    'runs.reclaimed': ({ queue, cause, count }) => families.remoteTakenBack.inc({ ...of(queue), cause }, count),
+    'runs.overtime': ({ queue }) => families.remoteTimeouts.inc(of(queue)),
+    'polls.waiting': ({ queue, polls }) => parts.remotePolls.set(queue, polls),
   };
 }
 
@@ -229,6 +248,7 @@ const partsOf = (families: Families, of: Labelled) => ({
   parkedJobs: partOf(families.parkedJobs, of),
   waitingSuspects: partOf(families.waitingSuspects, of),
   lostSlots: partOf(families.lostSlots, of),
+  remotePolls: partOf(families.remotePolls, of),
 });
 
 /** What one listener adds to a gauge: workers of the same queue may share one. */
@@ -385,8 +405,23 @@ function removeQueue(families: Families, queue: string): void {
   const { scheduleMissed, overran, fenced, adopted, parkedJobs, waitingSuspects, lostSlots } = families;
   for (const one of [scheduleMissed, overran, fenced, adopted]) one.remove({ queue });
   for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
+  removeRemote(families, queue);
   for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
 }
+
+/** Of workers over HTTP. */
+function removeRemote(families: Families, queue: string): void {
+  const { remotePolls, remoteClaims, remoteHanded, remoteSettled, remoteTakenBack, remoteTimeouts, remotePollWait } =
+    families;
+  for (const one of [remotePolls, remoteHanded, remoteTimeouts, remotePollWait]) one.remove({ queue });
+  for (const outcome of CLAIM_OUTCOMES) remoteClaims.remove({ queue, outcome });
+  for (const cause of ['dead', 'lease']) remoteTakenBack.remove({ queue, cause });
+  for (const end of RUN_ENDS) for (const word of RUN_WORDS) remoteSettled.remove({ queue, end, word });
+}
+
+const CLAIM_OUTCOMES = ['handed', 'again', 'empty', 'superseded', 'gone'];
+const RUN_ENDS = ['complete', 'fail', 'defer', 'begin'];
+const RUN_WORDS = ['ok', 'already', 'cancelled', 'fenced', 'gone'];
 
 const FIRE_OUTCOMES = ['ok', 'already', 'skipped', 'waiting', 'ended'];
 

@@ -10,6 +10,7 @@ import { SCOPES, type Scope } from '../../src/access/tokens.ts';
 import { createDashboard, type DashboardOptions } from '../../src/daemon/dashboard.ts';
 import { createHttpWindow } from '../../src/daemon/http-window.ts';
 import { type DaemonInput, readDaemonInput } from '../../src/daemon/input.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { type Answered, type AskOptions, ask, type ServedApi } from './api.ts';
 import { startProxy } from './proxy.ts';
@@ -72,7 +73,7 @@ export async function serveWindow(api: ServedApi, http: DaemonInput['http'], log
   const settings = readDaemonInput({ redis: api.redis.url, http: { port: 0, rateMax: RATE_MAX, ...http } });
   const nothing = { ok: true, detail: '' };
   const shown = { live: () => nothing, ready: async () => nothing, scrape: async () => '', contentType: 'text/plain' };
-  const window = createHttpWindow(settings, shown, log);
+  const window = createHttpWindow(settings, shown, { log, events: createEmitter() });
   const { host, port } = await window.start();
   return { url: `http://${host}:${port}`, stop: window.stop };
 }

@@ -289,3 +289,12 @@ describe('a backoff function', () => {
     expect(judge('x', { backoff })).toMatchObject({ kind: 'retry', delayMs: 10_000 });
   });
 });
+
+test('a worker elsewhere gets the data as they are stored, although nobody here knows their codec', () => {
+  const { life, rules } = partsOf({ record: '1k|{"d":"6869","c":"hex"}' });
+  expect(judgeStart(life, rules, 77)).toMatchObject({ kind: 'refused', outcome: { reason: 'bad-data' } });
+  expect(judgeStart(life, { ...rules, areSealed: true }, 77)).toMatchObject({
+    kind: 'run',
+    record: { data: '6869', codec: 'hex' },
+  });
+});

@@ -81,6 +81,12 @@ export const workers: Register = (parent, runner) => {
   withExamples(command, ['duestream queues workers', 'duestream queues workers --queue emails --limit 100 --json']);
 };
 
+/** Where a worker runs: over HTTP only its address is known. */
+function placeOf({ via, address, host, pid }: SeenWorker): string | undefined {
+  if (via === 'http') return `via HTTP, ${address ?? ''}`;
+  return host === undefined ? undefined : `${host}:${pid}`;
+}
+
 async function runWorkers(session: Session, { queue, limit }: Flags): Promise<Exit> {
   const { namespace } = session.config;
   const seen = await withRedis(session, (redis) => workersSeen({ redis, namespace }, { queue, limit }));
@@ -93,19 +99,20 @@ function linesOf({ out, config }: Session, { workers: seen, versions }: SeenWork
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(
-    ({ id, state, pause, host, pid, version, startedMs, beatAgoMs, queues, connections, pending }) => [
+  const rows = seen.map((worker) => {
+    const { id, state, pause, version, startedMs, beatAgoMs, queues, connections, pending } = worker;
+    return [
       id,
       pause === undefined ? state : 'paused',
-      host === undefined ? undefined : `${host}:${pid}`,
+      placeOf(worker),
       version,
       startedMs === undefined ? undefined : relative(startedMs, nowMs),
       beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
       queues.join(', '),
       connections,
       pending,
-    ],
-  );
+    ];
+  });
   return [
     ...table(
       out.paint,

@@ -352,6 +352,7 @@ const PASSED_OVER = [
   ...(['worker.paused', 'worker.resumed'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
   ...(['redis.evicts', 'redis.keeps', 'jobs.missed', 'log.refused'] as const),
+  ...(['claim.answered', 'run.settled', 'runs.reclaimed', 'runs.overtime', 'polls.waiting'] as const),
 ] as const;
 
 const HINT_EVERY_MS = 10_000;

@@ -82,6 +82,12 @@ export const workersOf = (queue: string, processes: ProcessesById): number => se
 export const pausedWorkersOf = (queue: string, processes: ProcessesById): readonly Identity[] =>
   servingIn(queue, processes).filter(({ paused }) => paused !== undefined);
 
+/** Whether all living workers of a queue come over HTTP, and there are some. */
+export function areRemote(queue: string, processes: ProcessesById): boolean {
+  const serving = servingIn(queue, processes);
+  return serving.length > 0 && serving.every((one) => one.via === 'http');
+}
+
 /** How many jobs of a queue its living workers run at a time, of those that are not paused; undefined: one of them does not say it. */
 export function slotsOf(queue: string, processes: ProcessesById): number | undefined {
   const own = servingIn(queue, processes).filter(({ paused }) => paused === undefined);
@@ -163,6 +169,9 @@ export interface SeenWorker {
   readonly state: 'alive' | 'missing';
   readonly host: string | undefined;
   readonly pid: number | undefined;
+  /** Of a worker over HTTP: it has no process of duestream, and comes from this address. */
+  readonly via: 'http' | undefined;
+  readonly address: string | undefined;
   /** Of duestream; undefined where the process does not say it. */
   readonly version: string | undefined;
   readonly startedMs: number | undefined;
@@ -239,8 +248,20 @@ function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): SeenWorker {
-  const { host, pid, version, startedMs, connections, slots, paused: pause, pauses = false } = identity ?? {};
+  const {
+    host,
+    pid,
+    via,
+    address,
+    version,
+    startedMs,
+    connections,
+    slots,
+    paused: pause,
+    pauses = false,
+  } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
+  const where = { host, pid, via, address };
   const rest = { startedMs, beatAgoMs, connections, slots, pause, pauses, pending, jobs };
-  return { id, state, host, pid, version, queues: [...queues].sort(), ...rest };
+  return { id, state, ...where, version, queues: [...queues].sort(), ...rest };
 }

@@ -13,7 +13,15 @@ import type { Keeper } from '../../redis/read/order.ts';
 import { nextLaneMs, openLanes } from '../../redis/scripts/gates.ts';
 import type { JobReport } from '../query/report.ts';
 import type { JobWait, WaitObstacle } from '../query/waits.ts';
-import { leaderOf, type ProcessesById, pausedWorkersOf, processesOf, slotsOf, workersOf } from './processes.ts';
+import {
+  areRemote,
+  leaderOf,
+  type ProcessesById,
+  pausedWorkersOf,
+  processesOf,
+  slotsOf,
+  workersOf,
+} from './processes.ts';
 import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** What stands in the way, the worst first; then what is no obstacle, and explains a queue that stands still. */
@@ -122,8 +130,18 @@ function obstaclesOf(seen: Seen): readonly Obstacle[] {
     }),
     ...pausedOf(seen),
     ...(isWorked ? [] : [{ code: 'no-worker' as const, text, advice }]),
+    ...unpolledOf(seen),
     ...cappedOf(seen, isWorked),
   ];
+}
+
+/** A worker over HTTP that lives claims what is ready at once, unless it is full. */
+function unpolledOf({ queue, all, processes }: Seen): readonly Obstacle[] {
+  const [ready, running] = [sum(all, (one) => one.ready), sum(all, (one) => one.running)];
+  if (ready === 0 || running > 0 || !areRemote(queue, processes)) return [];
+  const text = `its workers come over HTTP, and nobody polls: ${counted(ready, 'job')} are ready, and no claim waits`;
+  const advice = 'look whether the worker still runs, and what its last call was answered; a new one needs a new name';
+  return [{ code: 'no-worker', text, advice }];
 }
 
 function pausedOf({ queue, all }: Seen): readonly Obstacle[] {

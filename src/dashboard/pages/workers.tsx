@@ -194,7 +194,7 @@ function Processes({ workers, usual, again }: ProcessesOf) {
 
 function Process({ worker, usual, again }: Pick<ProcessesOf, 'usual' | 'again'> & { readonly worker: Worker }) {
   const nowMs = Date.now();
-  const { id, host, pid, state, queues, pending, version, startedMs, beatAgoMs, pause, jobs } = worker;
+  const { id, host, pid, via, address, state, queues, pending, version, startedMs, beatAgoMs, pause, jobs } = worker;
   const slots = slotsOf(worker);
   const unusual = jobs.filter((job) => isUnusual(job, usual, nowMs)).length;
   return (
@@ -203,7 +203,8 @@ function Process({ worker, usual, again }: Pick<ProcessesOf, 'usual' | 'again'> 
         <span class="who">
           <Icon name="chevron" />
           {host === undefined ? <Id text={id} /> : <b>{host}</b>}
-          {pid === undefined ? null : <span class="quiet">{say.pid(pid)}</span>}
+          {pid === undefined || via === 'http' ? null : <span class="quiet">{say.pid(pid)}</span>}
+          {via === 'http' ? <span class="quiet">{say.viaHttp(address ?? '')}</span> : null}
         </span>
         <span class="qs">
           {queues.join(', ')}

@@ -1543,6 +1543,7 @@ export const de: Words = {
       usual: 'Seit, neben dem Üblichen der letzten Stunde (p50 bis p99)',
     },
     pid: (pid) => `pid ${pid}`,
+    viaHttp: (address) => `über HTTP, ${address}`,
     isMissing: 'fehlt: ohne Lebenszeichen',
     pausedOnes: (count) =>
       `${numberIn(count)} Worker ${count === 1 ? 'ist' : 'sind'} angehalten und ${count === 1 ? 'nimmt' : 'nehmen'} keinen neuen Job.`,

@@ -1502,6 +1502,7 @@ export const en = {
       usual: 'For, beside what is usual in the last hour (p50 to p99)',
     },
     pid: (pid: number) => `pid ${pid}`,
+    viaHttp: (address: string) => `via HTTP, ${address}`,
     isMissing: 'missing: it sends no heartbeat',
     pausedOnes: (count: number) =>
       `${numberIn(count)} ${count === 1 ? 'worker is' : 'workers are'} paused: ${count === 1 ? 'it takes' : 'they take'} no new job.`,

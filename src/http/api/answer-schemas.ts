@@ -7386,6 +7386,16 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "integer",
         "minimum": 0
       },
+      "via": {
+        "type": "string",
+        "enum": [
+          "http"
+        ],
+        "description": "Of a worker over HTTP: it has no process of duestream, and comes from this address."
+      },
+      "address": {
+        "type": "string"
+      },
       "version": {
         "type": "string",
         "description": "Of duestream; left out where the process does not say it."
@@ -7560,6 +7570,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
             "admin",
             "data",
             "read",
+            "work",
             "write"
           ]
         }
@@ -8110,6 +8121,227 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "login",
       "scopes",
       "csrf"
+    ]
+  },
+  "Claimed": {
+    "type": "object",
+    "properties": {
+      "ended": {
+        "type": "array",
+        "items": {
+          "type": "string",
+          "enum": [
+            "already",
+            "cancelled",
+            "fenced",
+            "gone",
+            "ok"
+          ]
+        },
+        "description": "What became of each of `ends`."
+      },
+      "leaseMs": {
+        "type": "number",
+        "description": "So long a run is the worker's after its last beat."
+      },
+      "beatMs": {
+        "type": "number",
+        "description": "How often the worker is to beat."
+      },
+      "jobs": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/ClaimedJob"
+        }
+      }
+    },
+    "required": [
+      "ended",
+      "leaseMs",
+      "beatMs",
+      "jobs"
+    ]
+  },
+  "ClaimedJob": {
+    "type": "object",
+    "properties": {
+      "id": {
+        "type": "string"
+      },
+      "name": {
+        "type": "string"
+      },
+      "run": {
+        "type": "string",
+        "description": "Names this start in every call about it. Opaque, at most 512 bytes."
+      },
+      "data": {
+        "description": "With a codec: as it is stored."
+      },
+      "codec": {
+        "type": "string",
+        "description": "The codec that encoded the data."
+      },
+      "group": {
+        "type": "string"
+      },
+      "priority": {
+        "type": "string",
+        "enum": [
+          "high",
+          "low",
+          "normal"
+        ]
+      },
+      "headers": {
+        "type": "object",
+        "additionalProperties": {
+          "type": "string"
+        }
+      },
+      "attempt": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Which start of the job this is, from 1."
+      },
+      "failures": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "token": {
+        "type": "string",
+        "description": "It only grows: a store that is given it can refuse effects of an older start."
+      },
+      "dueMs": {
+        "type": "number",
+        "description": "The due time of this start, in epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "timeoutMs": {
+        "type": "number",
+        "description": "For how long the handler may run."
+      },
+      "suspect": {
+        "type": "boolean",
+        "enum": [
+          true
+        ],
+        "description": "Workers died under it: it is handed out alone."
+      },
+      "begin": {
+        "type": "boolean",
+        "enum": [
+          true
+        ],
+        "description": "Of a queue that delivers at most once: `begin` comes before the handler."
+      }
+    },
+    "required": [
+      "id",
+      "name",
+      "run",
+      "attempt",
+      "failures",
+      "crashes",
+      "token",
+      "dueMs",
+      "timeoutMs"
+    ],
+    "description": "A job that a worker over HTTP is handed."
+  },
+  "SettleWords": {
+    "type": "object",
+    "properties": {
+      "results": {
+        "type": "array",
+        "items": {
+          "type": "string",
+          "enum": [
+            "already",
+            "cancelled",
+            "fenced",
+            "gone",
+            "ok"
+          ]
+        }
+      }
+    },
+    "required": [
+      "results"
+    ]
+  },
+  "SettleWord": {
+    "type": "object",
+    "properties": {
+      "result": {
+        "type": "string",
+        "enum": [
+          "already",
+          "cancelled",
+          "fenced",
+          "gone",
+          "ok"
+        ]
+      }
+    },
+    "required": [
+      "result"
+    ]
+  },
+  "BeatWords": {
+    "type": "object",
+    "properties": {
+      "results": {
+        "type": "array",
+        "items": {
+          "type": "string",
+          "enum": [
+            "cancel",
+            "fenced",
+            "gone",
+            "ok",
+            "timeout"
+          ]
+        }
+      }
+    },
+    "required": [
+      "results"
+    ]
+  },
+  "BeatWord": {
+    "type": "object",
+    "properties": {
+      "result": {
+        "type": "string",
+        "enum": [
+          "cancel",
+          "fenced",
+          "gone",
+          "ok",
+          "timeout"
+        ]
+      }
+    },
+    "required": [
+      "result"
+    ]
+  },
+  "WorkerLeft": {
+    "type": "object",
+    "properties": {
+      "given": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many jobs went back."
+      }
+    },
+    "required": [
+      "given"
     ]
   },
   "SettingsView": {

@@ -68,6 +68,9 @@ import type { JobState } from '../../job/state.ts';
 import type { COLORS } from '../../kernel/checks.ts';
 import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import type { Pause } from '../../redis/scripts/upkeep.ts';
+import type { ClaimedJob } from '../../remote/claimed-job.ts';
+import type { ClaimAnswer } from '../../remote/remote-work.ts';
+import type { BeatWord, SettleWord } from '../../remote/settling.ts';
 
 /** Fields of a view that depend on who asks. The words follow those of the view. */
 interface Unseen {
@@ -451,6 +454,16 @@ export interface Answers {
     readonly expiresMs?: number;
     /** For the header `X-CSRF-Token` of each request that changes anything. */
     readonly csrf: string;
+  };
+  readonly Claimed: Omit<ClaimAnswer, 'jobs'> & { readonly jobs: readonly ClaimedJob[] };
+  readonly ClaimedJob: ClaimedJob;
+  readonly SettleWords: { readonly results: readonly SettleWord[] };
+  readonly SettleWord: { readonly result: SettleWord };
+  readonly BeatWords: { readonly results: readonly BeatWord[] };
+  readonly BeatWord: { readonly result: BeatWord };
+  readonly WorkerLeft: {
+    /** How many jobs went back. */
+    readonly given: number;
   };
   readonly SettingsView: OfQueue & QueueSettingsView;
   readonly SettingsChanged: OfQueue &

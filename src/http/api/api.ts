@@ -15,6 +15,7 @@ import { createAbort } from '../../kernel/abort.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
+import { CLAIM_WAIT_MS_MAX } from '../../remote/remote-work.ts';
 import { type ArrivalOptions, createArrivals, hstsOf } from '../arrival.ts';
 import { answerSchemas } from './answer-schemas.ts';
 import type { Elsewhere } from './answers.ts';
@@ -53,6 +54,7 @@ import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
 import { setVerbs } from './routes/sets.ts';
 import { simulateVerbs } from './routes/simulate.ts';
+import { workVerbs } from './routes/work.ts';
 import { problem } from './schemas.ts';
 import { settingsShape } from './setting-shapes.ts';
 import { TRACE_HEADERS } from './trace-context.ts';
@@ -84,9 +86,8 @@ export function createApi(options: ApiOptions): Api {
   const { log = silentLog, clock = systemClock } = options;
   const backend = createBackend(options);
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults, getPath: routedPath });
-  const rates = createRates(options.limits.rateMax, clock);
   const failures = createRates(FAILURES_MAX, clock);
-  const { identified, stillMay } = createIdentity({ options, backend, failures, log }, rates);
+  const { identified, stillMay } = createIdentity({ options, backend, failures, log }, ratesOf(options.limits, clock));
   const draining = createAbort();
   const { schedules, queues } = backend.client;
   const why = (queue: string) => queues.why(queue, { readyMax: backend.readyMax });
@@ -94,7 +95,7 @@ export function createApi(options: ApiOptions): Api {
 
   app.use(arrivalOf(options));
   app.use(headersOf(options));
-  app.use((c, next) => timeout(ANSWER_WITHIN_MS + waitedMs(c.req.query('wait')), lateness)(c, next));
+  app.use((c, next) => timeout(ANSWER_WITHIN_MS + waitingMs(c), lateness)(c, next));
   app.use(hostGate(options));
   app.use(
     cors({ origin: originsOf(options), allowMethods: MEDIA, allowHeaders: SENT, exposeHeaders: SHOWN, maxAge: 600 }),
@@ -116,7 +117,7 @@ export function createApi(options: ApiOptions): Api {
         const caller = c.get('caller');
         const failed = () => failures.take(remoteOf(c));
         const asked = { caller, ifMatch: c.get('ifMatch'), arrival: c.get('arrival') };
-        const parts = { ...asked, verb, backend, log, failed, pulse };
+        const parts = { ...asked, verb, backend, log, failed, pulse, peer: remoteOf(c) };
         const signal = () => AbortSignal.any([c.req.raw.signal, draining.signal]);
         return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c), signal }, c) as never;
       },
@@ -130,6 +131,7 @@ export function createApi(options: ApiOptions): Api {
 
   function drain(): void {
     pulse.stop();
+    backend.work?.drain();
     draining.abort(new Problem('stopped', { detail: 'repeat the request: another daemon may answer it' }));
   }
 
@@ -138,10 +140,20 @@ export function createApi(options: ApiOptions): Api {
     drain,
     async stop() {
       drain();
+      await backend.work?.stop();
       await backend.stop();
     },
   };
 }
+
+const ratesOf = ({ rateMax, workRateMax }: ApiOptions['limits'], clock: Clock) => ({
+  rates: createRates(rateMax, clock),
+  workRates: createRates(workRateMax, clock),
+});
+
+/** How long a request may be kept waiting, besides the time of its answer. A claim says it in its body. */
+const waitingMs = (c: Context): number =>
+  c.req.path.endsWith('/claim') ? CLAIM_WAIT_MS_MAX : waitedMs(c.req.query('wait'));
 
 /** Undoes the connection, where there is one to see. */
 function cutOf(c: Context): () => void {
@@ -410,4 +422,5 @@ export const verbs: readonly AnyVerb[] = [
   ...liveVerbs,
   ...auditVerbs,
   ...sessionVerbs,
+  ...workVerbs,
 ];

@@ -17,6 +17,7 @@ import { labelOf, openCommands } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
 import { checkSchema } from '../../redis/schema.ts';
+import type { RemoteWork } from '../../remote/remote-work.ts';
 import { createShared, type Shared } from './shared.ts';
 
 export interface BackendOptions {
@@ -33,6 +34,8 @@ export interface BackendOptions {
   readonly limits: ApiLimits;
   /** At how many undelivered entries leaders stop to promote. */
   readonly readyMax: number;
+  /** For workers over HTTP. Left out: nobody may come by that way. */
+  readonly work?: RemoteWork | undefined;
   /** By which people tell this installation from others. Default: none. */
   readonly title?: string | undefined;
   /** Default `none`. */
@@ -53,6 +56,8 @@ export interface ApiLimits {
   readonly batchMax: number;
   /** Requests per second and caller. */
   readonly rateMax: number;
+  /** The same of workers over HTTP. */
+  readonly workRateMax: number;
 }
 
 /** With the clock of its Redis. */
@@ -63,7 +68,7 @@ export interface TimedPlace extends Namespaced {
 /** Whole ms, by the clock of Redis as far as it was measured. */
 export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs());
 
-export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax'> {
+export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax' | 'work'> {
   readonly client: Client;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
@@ -115,6 +120,7 @@ export function createBackend(options: BackendOptions): Backend {
     queueOf,
     limits,
     readyMax,
+    work: options.work,
     client,
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },

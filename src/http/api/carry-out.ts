@@ -18,6 +18,7 @@ interface Carried {
   readonly caller: Caller;
   readonly ifMatch: string | undefined;
   readonly arrival: Arrival;
+  readonly peer: string;
   readonly failed: () => void;
   readonly pulse: Pulse;
   readonly stillMay: () => Promise<boolean>;
@@ -39,7 +40,7 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, caller, ifMatch, arrival, failed, pulse, stillMay, cut, signal } = carried;
+  const { verb, caller, ifMatch, arrival, peer, failed, pulse, stillMay, cut, signal } = carried;
   // What a request changes is noted by the name of its caller.
   const client = noting(carried.backend.client, { note: noteBy(carried, reasonIn(c.req.header(REASON))) });
   const backend = verb.method === 'get' ? carried.backend : { ...carried.backend, client };
@@ -52,6 +53,7 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
     cookie: (name: string) => getCookie(c, name),
     ifMatch,
     arrival,
+    peer,
     failed,
     caller,
     backend,

@@ -265,7 +265,11 @@ interface Identity {
 
 const nobody: Caller = { ...anonymous, name: 'nobody', key: 'nobody', scopes: new Set() };
 
-export function createIdentity(parts: CallerParts, rates: Rates): Identity {
+/** @param workRates of workers over HTTP, which send many small requests */
+export function createIdentity(
+  parts: CallerParts,
+  { rates, workRates }: { readonly rates: Rates; readonly workRates: Rates },
+): Identity {
   return {
     async identified(verb, c) {
       if (verb.scope === 'none') {
@@ -274,7 +278,7 @@ export function createIdentity(parts: CallerParts, rates: Rates): Identity {
       }
       const caller = await callerOf(parts, c);
       if (!caller) throw stranger('send a token as Authorization: Bearer <token>; "duestream tokens create" makes one');
-      rates.take(caller.key);
+      (verb.scope === 'work' ? workRates : rates).take(caller.key);
       return caller;
     },
     async stillMay(verb, before, c) {

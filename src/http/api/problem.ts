@@ -21,6 +21,8 @@ const ofHttp = {
   live: { status: 409, title: 'a job of this id lives' },
   closed: { status: 409, title: 'a tag of the job is closed' },
   unreadable: { status: 409, title: 'the record cannot be read' },
+  superseded: { status: 409, title: 'a later claim was made' },
+  broadcast: { status: 409, title: 'the jobs of the queue go to every subscriber' },
   'too-large': { status: 413, title: 'the body is too large' },
   'not-json': { status: 415, title: 'the body is no JSON' },
   misdirected: { status: 421, title: 'the host is not allowed' },

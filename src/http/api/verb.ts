@@ -22,6 +22,8 @@ export interface Call<Path, Query, Body> {
   readonly cookie: (name: string) => string | undefined;
   /** By which names the request came, whether over TLS, and below which path. */
   readonly arrival: Arrival;
+  /** The address that the request came from. */
+  readonly peer: string;
   /** Counts a token that opens nothing. @throws Problem `too-many` */
   readonly failed: () => void;
   readonly caller: Caller;

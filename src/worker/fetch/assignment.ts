@@ -52,7 +52,10 @@ export function createAssignment(parts: {
     if (clock.monotonicMs() - lookedMs < everyMs) return;
     const present = await presence(commands, namespace);
     const others = present.flatMap(({ id, identity }) =>
-      identity?.role === 'worker' && identity.queues.includes(queue) && !identity.paused ? [id] : [],
+      // A worker over HTTP listens to no partition: its daemon listens to all.
+      identity?.role === 'worker' && identity.via !== 'http' && identity.queues.includes(queue) && !identity.paused
+        ? [id]
+        : [],
     );
     const names = [...new Set([...others, consumer])].sort();
     lookedMs = clock.monotonicMs();

@@ -128,7 +128,8 @@ describe('scopes', () => {
     read: ['read'],
     data: ['read', 'data'],
     write: ['read', 'write'],
-    admin: ['read', 'data', 'write', 'admin'],
+    admin: ['read', 'data', 'write', 'admin', 'work'],
+    work: ['work'],
   };
 
   /** What it names does not exist, and its body is none: it is only asked whether it may. */
@@ -179,7 +180,7 @@ describe('a token of some queues', () => {
     expect((await ask('GET /v1/queues/sms')).status).toBe(200);
     expect((await ask('GET /v1/forecast?queue=sms')).status).toBe(200);
     expect((await ask('GET /v1/about')).body).toMatchObject({
-      scopes: ['read', 'data', 'write', 'admin'],
+      scopes: ['read', 'data', 'write', 'admin', 'work'],
       queues: ['sms'],
     });
     for (const [what, body] of [

@@ -43,7 +43,7 @@ function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestI
     queueOf: (name) => defineQueue(name),
     examined: { done: doneLimits(defineConfig({})), closedMax: 1000 },
     readyMax: 10_000,
-    limits: { bodyBytesMax: 2000, batchMax: 3, rateMax: 1_000_000 },
+    limits: { bodyBytesMax: 2000, batchMax: 3, rateMax: 1_000_000, workRateMax: 1_000_000 },
     host: '127.0.0.1',
     tokens: 'beyond-loopback',
     allowedHosts: [],

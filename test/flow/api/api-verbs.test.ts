@@ -13,7 +13,7 @@ let api: ServedApi;
 const asked = { well: new Set<string>(), wrongly: new Set<string>() };
 
 beforeAll(async () => {
-  api = await serveApi({ roles: ['http', 'mover'] });
+  api = await serveApi({ roles: ['http', 'mover'], http: { work: 'on' } });
   await api.ask('POST /v1/queues/emails/batch/schedule', {
     body: { jobs: ['a', 'b', 'c', 'd', 'e/f'].map((id) => ({ id, data: { to: id }, delay: '1h' })) },
   });
@@ -993,7 +993,7 @@ describe('what people look at', () => {
       redis: expect.stringMatching(/^(redis|unix):\/\//),
       namespace: 'duestream',
       name: 'anonymous',
-      scopes: ['read', 'data', 'write', 'admin'],
+      scopes: ['read', 'data', 'write', 'admin', 'work'],
     });
     expect(await ask('GET /v1/about', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
   });
@@ -1011,6 +1011,39 @@ describe('what people look at', () => {
     expect([...page.body.entries, ...next.body.entries]).toEqual(all.body.entries.slice(0, 4));
     expect(await ask('GET /v1/audit?limit=9999')).toMatchObject(problem(400, 'bad-input'));
   });
+});
+
+describe('workers over HTTP', () => {
+  const worker = 'h-test-0f3c9a5be2d1476f8a90b1c2d3e4f506';
+  const of = (verb: string, body: object) => ask(`POST /v1/queues/worked/${verb}`, { body: { worker, ...body } });
+
+  test('claim jobs, say how they end, beat, and leave', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await ask('POST /v1/queues/worked/batch/schedule', { body: { jobs: ids.map((id) => ({ id, delay: 0 })) } });
+    const runs: string[] = [];
+    for (let seq = 1; runs.length < ids.length; seq += 1) {
+      const { status, body } = await of('claim', { seq, max: 10, wait: '5s' });
+      expect(status).toBe(200);
+      runs.push(...body.jobs.map(({ run }: { run: string }) => run));
+    }
+    const [run = ''] = runs;
+    expect(await of('beat', { runs: [{ run, progress: 0.5 }] })).toMatchObject({ body: { results: ['ok'] } });
+    expect(await of('extend', { run })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('progress', { run, progress: 0.9, text: 'nearly' })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('settle', { runs: [{ run, end: 'complete' }] })).toMatchObject({ body: { results: ['ok'] } });
+    expect(await of('complete', { run: runs[1] })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('fail', { run: runs[2], error: 'no' })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('defer', { run: runs[3], delay: '1h' })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('begin', { run: runs[4] })).toMatchObject({ body: { result: 'ok' } });
+    expect(await of('leave', {})).toMatchObject({ status: 200, body: { given: 1 } });
+  });
+
+  test.each(['claim', 'settle', 'beat', 'leave', 'complete', 'fail', 'defer', 'begin', 'extend', 'progress'])(
+    '%s of a worker without a name is refused',
+    async (verb) => {
+      expect(await of(verb, { worker: 'me' })).toMatchObject(problem(400, 'bad-input'));
+    },
+  );
 });
 
 describe('sessions', () => {

@@ -34,7 +34,7 @@ const WORKER = {
 const WORKER_TTL_MS = 3_600_000;
 
 beforeAll(async () => {
-  api = await serveApi({ roles: ['http', 'mover'] });
+  api = await serveApi({ roles: ['http', 'mover'], http: { work: 'on' } });
   await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'imports', partitions: 1, perGroup: 1 });
   await beat(api.place.redis, { namespace: 'duestream', identity: WORKER, ttlMs: WORKER_TTL_MS });
   dir = await mkdtemp(join(tmpdir(), 'due-'));
@@ -42,7 +42,11 @@ beforeAll(async () => {
     api.redis.url,
     ['dead', 'doomed'].map((id) => ({ queue: 'emails', id, reason: 'gone' })),
   );
-  variables = { API: `${api.url}/v1`, TOKEN: await api.tokenOf({ scopes: ['read'] }), JAR: join(dir, 'jar') };
+  const RUN =
+    'WzAsMCwiMTc2MzcxOTAwMDAwMC0wIiwiajphIiwiMTc2MzcxOTAwMDAwMDAwMCIsMTc2MzcxOTAwMDAwMCw5MDAwMDAsMSwiZGVmYXVsdCIsIiJd';
+  const NAME = 'h-shell-0f3c9a5be2d1476f8a90b1c2d3e4f506';
+  const TOKEN = await api.tokenOf({ scopes: ['read'] });
+  variables = { API: `${api.url}/v1`, TOKEN, JAR: join(dir, 'jar'), RUN, WORKER: NAME };
 });
 afterAll(async () => {
   await api.stop();

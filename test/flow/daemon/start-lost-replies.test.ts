@@ -60,7 +60,7 @@ const backendOf = (place: Place) =>
     readyMax: 1000,
     queueOf: (name) => defineQueue(name),
     examined: { done: { windowMs: 60_000, tombstonesMax: 1000, floorMs: 0 }, closedMax: 1000 },
-    limits: { bodyBytesMax: 1000, batchMax: 10, rateMax: 10 },
+    limits: { bodyBytesMax: 1000, batchMax: 10, rateMax: 10, workRateMax: 10 },
   });
 
 /** What connects at its first call. */
