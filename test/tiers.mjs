@@ -244,6 +244,7 @@ export const ONLY_IN_ALL = {
   'test/proof/mutants.test.ts': 'every planted bug',
   'test/proof/sets-walk.test.ts': 'random walks through two sets, and planted bugs',
   'test/proof/sets.test.ts': 'every call that ends a member, cut off before each write, and planted bugs',
+  'test/proof/spec.test.ts': 'runs a specification thousands of times, and once for each broken line of it',
   'test/proof/oracles.test.ts': 'asks a Python that is downloaded',
   'test/redis/bytes.test.ts': 'records of 256 KiB, for every script',
   'test/redis/sentinel-watch.test.ts': 'waits for a sentinel to call a frozen primary dead',
@@ -270,6 +271,7 @@ export const SLICED = {
   'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',
   'test/proof/model.test.ts': '60 of 1000 lists, and 15 of 250 each with a limit of bytes and with closed tags',
   'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone; without whole years',
+  'test/proof/spec.test.ts': '200 of 5000 runs, and six of seven steps of every way',
   'test/redis/quota-mixes.test.ts': '5 of 25 mixes',
   'test/sim/simulation.test.ts':
     'one of three seeds, one of two of a process alone, one of three that linger, and every broken build',
@@ -288,6 +290,7 @@ export const BEGUN_FIRST = [
   'test/proof/oracles.test.ts',
   'test/proof/model.test.ts',
   'test/proof/cast.test.ts',
+  'test/proof/spec.test.ts',
 ];
 
 /** What is run now; undefined: what was named. */
