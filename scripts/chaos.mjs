@@ -13,23 +13,30 @@
  *                             interrupted, unless it is --fresh
  *     --amend                 what these rows find takes the place of what the report says of them
  *     --report                the same documents from docs/reliability.json, without running anything
+ *     --peers                 what BullMQ and pg-boss keep in faults of the same kind, beside duestream; alone, and with
+ *                             --seed. Writes bench/results/kept.json and the table in docs/comparison.md
+ *     --judge FILE            whether a history in the format of Jepsen is linearizable, such as history.edn that --keep
+ *                             left; of one that is not ours with --model register or cas-register
  *
  * Ends with 0 when no row failed, 1 when one did, 64 for wrong arguments; with --all also with 1 when one was not run.
  */
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
 import { argumentsFor, wholeNumber } from './arguments.mjs';
-import { Failed } from './run.mjs';
+import { Failed, show } from './run.mjs';
 import { build, dependencies, redis, root } from './steps.mjs';
 
 /** `--all` without a seed runs the same moments each time, so that it can go on where it was interrupted. */
 const SEED_OF_ALL = 7;
 const PROFILES = /** @type {const} */ (['default', 'quiet']);
 const MODES = /** @type {const} */ (['everysec', 'always', 'none']);
+const MODELS = /** @type {const} */ (['job', 'register', 'cas-register']);
+/** Of the objects of a history that are not linearizable. */
+const FLAWS_SHOWN = 20;
 
 process.exitCode = await main().catch((error) => {
   if (!(error instanceof Failed || error instanceof EmbeddedRedisError)) throw error;
@@ -44,6 +51,8 @@ async function main() {
     return 64;
   }
   if (options.report) return report();
+  if (options.peers) return peers(options.seed);
+  if (options.judge !== undefined) return judgeFile(options.judge, options.model);
   await dependencies();
   const { env } = await redis(process.env);
   const binary = env.DUESTREAM_REDIS_SERVER_BIN;
@@ -185,6 +194,42 @@ async function report() {
   return 0;
 }
 
+/** What others keep is a case of the bench, which installs them. @param {number} seed */
+function peers(seed) {
+  const bench = [
+    '--import',
+    './scripts/dependencies.mjs',
+    'bench/bench.mjs',
+    'kept',
+    '--seed',
+    String(seed),
+    '--write',
+  ];
+  return show(process.execPath, bench, { cwd: root });
+}
+
+/**
+ * Says of a history whether it is linearizable; ends with 1 when it is not.
+ *
+ * @param {string} path
+ * @param {import('../test/chaos/outside/models.mjs').ModelName} model
+ */
+async function judgeFile(path, model) {
+  if (!existsSync(path)) {
+    process.stderr.write(`--judge ${path}: there is no such file\n`);
+    return 64;
+  }
+  const { judge, readHistory } = await import('../test/chaos/outside/history.mjs');
+  const { objects, operations, flaws } = judge(readHistory(readFileSync(path, 'utf8')), model);
+  for (const { key, stuck } of flaws.slice(0, FLAWS_SHOWN)) {
+    const whose = key === '' ? '' : `${key}: `;
+    process.stdout.write(`${whose}no order of the calls allows ${stuck.f} ${JSON.stringify(stuck.value)}\n`);
+  }
+  const found = flaws.length === 0 ? 'linearizable' : `not linearizable: ${flaws.length} of them`;
+  process.stdout.write(`${path}: ${operations} calls, objects: ${objects}; ${found}\n`);
+  return flaws.length === 0 ? 0 : 1;
+}
+
 /**
  * @param {readonly import('../test/chaos/stage/run.mjs').Verdict[]} verdicts
  * @param {readonly { id: string }[]} [red] what makes it end with 1
@@ -209,6 +254,9 @@ function argumentsOf() {
     mode: text,
     linger: text,
     profile: text,
+    judge: text,
+    model: text,
+    peers: flag,
     quick: flag,
     controls: flag,
     json: flag,
@@ -221,9 +269,11 @@ function argumentsOf() {
   });
   const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
   const profile = PROFILES.find((name) => name === (values.profile ?? 'default'));
-  const seed = Number(values.seed ?? (values.all ? SEED_OF_ALL : randomInt(1_000_000)));
+  const model = MODELS.find((name) => name === (values.model ?? 'job'));
+  const seed = Number(values.seed ?? (values.all || values.peers ? SEED_OF_ALL : randomInt(1_000_000)));
   if (mode === undefined) return `--mode ${values.mode}; allowed: ${MODES.join(', ')}`;
   if (profile === undefined) return `--profile ${values.profile}; allowed: ${PROFILES.join(', ')}`;
+  if (model === undefined) return `--model ${values.model}; allowed: ${MODELS.join(', ')}`;
   if (!Number.isSafeInteger(seed)) return `--seed ${values.seed}; allowed: a whole number`;
   const only = [values.fault, values.only]
     .flatMap((list) => list?.split(',') ?? [])
@@ -244,7 +294,8 @@ function argumentsOf() {
     controls,
     isOwn: lingerMs > 0 || profile !== 'default',
   });
-  return clash ?? { mode, seed, only, lingerMs, profile, quick, controls, json, keep, list, all, fresh, report, amend };
+  const how = { quick, controls, json, keep, list, all, fresh, report, amend };
+  return clash ?? { mode, seed, only, lingerMs, profile, judge: values.judge, model, peers: values.peers, ...how };
 }
 
 /** What does not go together. @param {Record<'all' | 'amend' | 'fresh' | 'quick' | 'hasRows' | 'controls' | 'isOwn', boolean>} given */
@@ -272,8 +323,15 @@ function tell(verdict, { json }) {
 function linesOf(verdict) {
   const { id, title, passed, asked, starts, again, anomalies, lateP99Ms, lateMaxMs, seconds, complaints, kept } =
     verdict;
+  const outside = `${verdict.outside} judged from outside`;
   const noted = Object.entries({ ...anomalies, ...verdict.noted }).map(([name, value]) => `${name} ${value}`);
-  const numbers = [`${asked} jobs`, `${starts} starts`, `${again} again`, `late p99 ${lateP99Ms} max ${lateMaxMs} ms`];
+  const numbers = [
+    `${asked} jobs`,
+    `${starts} starts`,
+    `${again} again`,
+    `late p99 ${lateP99Ms} max ${lateMaxMs} ms`,
+    outside,
+  ];
   const summary = [...numbers, ...noted, `${seconds} s`].join(' · ');
   if (verdict.notRun !== undefined) return [`none ${id.padEnd(4)} ${title}`, `          not run: ${verdict.notRun}`];
   const head = `${passed ? 'pass' : 'FAIL'} ${id.padEnd(4)} ${title}`;

@@ -5,6 +5,7 @@ import { check } from './checker.mjs';
 import { judgeConduct } from './conduct.mjs';
 import { counted, deadLettersIn, leftIn, membersOf, PARTITIONS } from './dump.mjs';
 import { judgeGates } from './gates.mjs';
+import { judgeOutside } from './outside.mjs';
 import { outcriesIn } from './said.mjs';
 
 /** After unrest, a new leader is found within its lease and a second. */
@@ -43,6 +44,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
   const loss = lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated');
   const lives = livesOf(nemesis);
+  const members = await membersOf(redis);
   const { anomalies, counts, excused } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     calls,
@@ -51,7 +53,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     passes,
     cuts: cutsIn(nemesis, row.severs ? fault : undefined),
     timeouts: new Map(calls.flatMap(({ id = '', timeoutMs }) => (timeoutMs === undefined ? [] : [[id, timeoutMs]]))),
-    members: await membersOf(redis),
+    members,
     left: await leftIn(redis),
     repaired: await counted(redis, 'mended'),
     fault,
@@ -61,9 +63,15 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const overs = row.gates
     ? judgeGates({ ...gatesIn(nemesis, row), exits: lives.exits, calls, effects, looks, loss })
     : [];
+  const births = new Map(nemesis.filter(({ ev }) => ev === 'spawn').map((event) => [childOf(event), event.us]));
+  const outside = judgeOutside(folder, { calls, effects, members, births, loss, isTimeTrue: clocks === undefined });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
-  const report = { anomalies: [...anomalies, ...overs, ...conduct], counts, excused };
+  const report = {
+    anomalies: [...anomalies, ...outside.anomalies, ...overs, ...conduct],
+    counts: { ...counts, ...outside.counts },
+    excused,
+  };
   const deadLetters = await deadLettersIn(redis);
   const crashed = await counted(redis, 'crashed');
   const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);

@@ -163,6 +163,10 @@ export const NOTHING_SEEN = {
   complaints: [],
   /** @type {Readonly<Record<string, number>>} */
   anomalies: {},
+  /** Jobs, and calls about them, that the judge from outside looked at, and jobs that it left out. */
+  outside: 0,
+  outsideCalls: 0,
+  outsideLeftOut: 0,
   ...check({ kinds: new Map(), calls: [], effects: [], exits: [], pauses: [], passes: [], members: [], left: {} })
     .counts,
   /** @type {Readonly<Record<string, number>>} */
