@@ -46,8 +46,9 @@ const CASES = {
   pages: {},
   buckets: { hours: text },
   traces: { processes: text },
+  kept: { only: text, systems: text, seed: text },
 };
-const WITH_PEERS = ['peers', 'import'];
+const WITH_PEERS = ['peers', 'import', 'kept'];
 
 const words = process.argv.slice(2);
 const isNamed = words[0] !== undefined && !words[0].startsWith('-');

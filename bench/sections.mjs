@@ -27,6 +27,7 @@ export const sections = {
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
   traces: (of) => measured('traces', of('traces'), tracesOf),
+  kept: (of) => inPage('docs/comparison.md', 'kept', of('kept'), keptOf),
   schedules: (of) => [
     ...inPage('docs/explanation/schedules.md', 'schedules', of('schedules'), costOf),
     ...inPage('docs/explanation/schedules.md', 'schedules-minute', of('schedules-minute'), minuteOf),
@@ -63,6 +64,25 @@ function latenessOf({ what, rows, ...kept }) {
   );
   const said = `Measured by \`npm run bench -- lateness\`: ${what}. ${where({ rows, ...kept })}.`;
   return ['## From the due time to the handler', said, ...tables].join('\n\n');
+}
+
+/** @param {Kept} kept */
+function keptOf({ what, rows, systems, absent, seed, redis, ...kept }) {
+  const shown = rows.map((row) => [
+    ...[row.fault, row.system, count(row.taken), count(row.lost), count(row.again), count(row.twice), count(row.early)],
+    `${(row.lateMaxMs / 1000).toFixed(1)} s`,
+  ]);
+  const hows = [...new Map(rows.map((row) => [row.fault, row.how]))];
+  return [
+    `Tried by \`npm run chaos -- --peers --seed ${seed}\`: ${what}. ${where({ rows, ...kept })}, ${redis}.`,
+    table(
+      ['what breaks', 'system', 'taken', 'lost', 'started again', 'effects twice', 'early', 'latest first start'],
+      shown,
+    ),
+    hows.map(([fault, how]) => `* *${fault}*: ${how}.`).join('\n'),
+    systems.map((/** @type {Row} */ one) => `* **${one.title}**: ${one.settings}.`).join('\n'),
+    ...absent.map((/** @type {string} */ why) => `Not here: ${why}.`),
+  ].join('\n\n');
 }
 
 /** @param {Kept} kept */

@@ -5,16 +5,19 @@ declare module 'bullmq' {
     readonly delay?: number;
     readonly removeOnComplete?: boolean;
     readonly removeOnFail?: boolean;
+    readonly attempts?: number;
+    readonly backoff?: { readonly type: string; readonly delay: number };
   }
   export class Queue {
     constructor(name: string, options: object);
+    on(event: 'error', listener: (error: Error) => void): this;
     waitUntilReady(): Promise<unknown>;
     add(name: string, data: unknown, options: JobOptions): Promise<unknown>;
     addBulk(jobs: readonly { name: string; data: unknown; opts: JobOptions }[]): Promise<unknown>;
     close(): Promise<void>;
   }
-  export class Worker {
-    constructor(name: string, handler: (job: { data: { at: number } }) => Promise<unknown>, options: object);
+  export class Worker<Data = { at: number }> {
+    constructor(name: string, handler: (job: { data: Data }) => Promise<unknown>, options: object);
     on(event: 'error', listener: (error: Error) => void): this;
     waitUntilReady(): Promise<unknown>;
     close(force: boolean): Promise<void>;
@@ -72,4 +75,28 @@ declare module 'graphile-worker' {
   }
   export function makeWorkerUtils(options: { readonly preset: object }): Promise<Utils>;
   export function run(options: object): Promise<{ stop(): Promise<void> }>;
+}
+
+declare module 'pg-boss' {
+  interface SendOptions {
+    readonly id?: string;
+    readonly startAfter?: Date;
+    readonly retryLimit?: number;
+    readonly retryDelay?: number;
+    readonly heartbeatSeconds?: number;
+    readonly expireInSeconds?: number;
+  }
+  export class PgBoss {
+    constructor(options: object);
+    on(event: 'error', listener: (error: Error) => void): this;
+    start(): Promise<unknown>;
+    stop(options: { readonly graceful: boolean }): Promise<void>;
+    createQueue(name: string): Promise<void>;
+    send(name: string, data: object, options: SendOptions): Promise<string | null>;
+    work<Data>(
+      name: string,
+      options: object,
+      handler: (jobs: readonly { readonly data: Data }[]) => Promise<void>,
+    ): Promise<string>;
+  }
 }

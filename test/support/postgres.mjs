@@ -1,7 +1,7 @@
 /** A server of PostgreSQL, where this machine has one installed: on a socket in a folder of its own, gone with its test file. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,31 +42,56 @@ function called(name, args) {
   return isRoot ? { path: '/usr/bin/setpriv', args: [...AS_USER, path, ...args] } : { path, args: [...args] };
 }
 
-export async function startPostgres() {
+/**
+ * @param {Readonly<Record<string, string>>} [settings] of postgres, besides those for a server that lives as long as a test; they win
+ */
+export async function startPostgres(settings = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'due-pg-'));
   // The user of the server makes its folder in it.
   chmodSync(dir, 0o777);
   const data = join(dir, 'data');
   const init = called('initdb', ['-D', data, '-A', 'trust', '-U', 'postgres', '-N', '--no-instructions']);
   execFileSync(init.path, init.args, { stdio: 'ignore' });
-  const settings = ['listen_addresses=', 'fsync=off', 'shared_buffers=16MB'].flatMap((one) => ['-c', one]);
-  const child = spawnGuarded(called('postgres', ['-D', data, '-k', dir, ...settings]));
-  child.stdout.resume();
-  child.stderr.resume();
-  const gone = once(child, 'exit');
-  const pool = () => new pg.Pool({ host: dir, user: 'postgres', database: 'postgres' });
+  const all = { listen_addresses: '', fsync: 'off', shared_buffers: '16MB', port: '5432', ...settings };
+  const words = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const pool = () => new pg.Pool({ host: dir, port: Number(all.port), user: 'postgres', database: 'postgres' });
+  let child = launch();
   await whenReady(pool());
+
+  function launch() {
+    const started = spawnGuarded(called('postgres', ['-D', data, '-k', dir, ...words]));
+    started.stdout.resume();
+    started.stderr.resume();
+    return started;
+  }
+
+  async function gone() {
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+
   return {
     pool,
     /** Where its socket is. */
     dir,
     pid: child.pid ?? 0,
+    /** SIGKILL to all its processes at once, as when the machine goes; its data stay. */
+    async crash() {
+      const backends = childrenOf(child.pid ?? 0);
+      child.kill('SIGKILL');
+      for (const pid of backends) endAt(pid);
+      await gone();
+    },
+    /** With the same data. */
+    async start() {
+      child = launch();
+      await whenReady(pool());
+    },
     async stop() {
       // It waits for its connections, which are about to end; what a test that failed has left is cut off.
       child.kill('SIGTERM');
-      await Promise.race([gone, sleep(STOP_MS)]);
+      await Promise.race([gone(), sleep(STOP_MS)]);
       child.kill('SIGQUIT');
-      await gone;
+      await gone();
       rmSync(dir, { recursive: true, force: true });
     },
   };
@@ -89,6 +114,31 @@ export async function transactionIn(pool, work) {
     throw error;
   } finally {
     client.release();
+  }
+}
+
+/** @param {number} parent */
+function childrenOf(parent) {
+  const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return names.filter((name) => parentOf(name) === parent).map(Number);
+}
+
+/** It may have ended meanwhile. @param {string} name of a process in /proc */
+function parentOf(name) {
+  try {
+    const [, fields = ''] = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ');
+    return Number(fields.split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** It may have gone with its parent. @param {number} pid */
+function endAt(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has.
   }
 }
 
