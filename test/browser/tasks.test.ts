@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Locator } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { createWorker } from '../../src/worker/worker.ts';
 import type { Window } from '../support/browser.ts';
 import { buryJobs } from '../support/buried.ts';
 import { must, type Served, show } from '../support/dashboard.ts';
@@ -207,6 +208,36 @@ describe('the way back from a change', { timeout: HOOK_MS }, () => {
     // What was taken back can be no more.
     await expect.poll(() => desk.button('Resume undone …').count()).toBe(0);
     expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
+  });
+});
+
+describe('the page Workers', { timeout: HOOK_MS }, () => {
+  test('pauses one process with a reason, and resumes it; what was asked stays asked', async () => {
+    const redis = api.redis.url;
+    const worker = createWorker('served', () => Promise.resolve(), { redis, profile: 'quiet' });
+    await worker.start();
+    await show(window, '#/workers');
+    const { page } = window;
+    const row = page.locator('.wk', { hasText: `pid ${process.pid}` });
+    await row.locator('summary').click();
+    await desk.button(/^Pause .* …$/).click();
+    await desk.field('Why, for the next person who looks').fill('a heap dump');
+    await desk.inDialog('Pause the worker').click();
+    const paused = row.filter({ hasText: 'paused for' }).filter({ hasText: 'by ada' });
+    await paused.waitFor();
+    const [{ id, pause }] = (await must(api, 'GET /v1/workers', api.admin)).workers;
+    expect(pause).toMatchObject({ by: 'ada', reason: 'a heap dump' });
+    await desk.button(/^Resume .* …$/).click();
+    await desk.inDialog('Resume the worker').click();
+    await desk.button(/^Pause .* …$/).click();
+    // Somebody else is quicker: whoever asks for a pause does not end one.
+    await must(api, `POST /v1/workers/${id}/pause`, api.admin, {});
+    await paused.waitFor();
+    await desk.inDialog('Pause the worker').click();
+    await desk.button(/^Resume .* …$/).waitFor();
+    expect((await must(api, 'GET /v1/workers', api.admin)).workers[0].pause).toBeDefined();
+    expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
+    await worker.stop();
   });
 });
 

@@ -239,36 +239,38 @@ function pauseText({ sinceMs, by, reason }: NonNullable<Worker['pause']>, nowMs:
 
 /** One process is paused, and let go on. An older one does not hear of it. */
 function Act({ worker, again }: Pick<ProcessesOf, 'again'> & { readonly worker: Worker }) {
-  const [isAsked, setAsked] = useState(false);
+  // What was asked stays asked, whatever somebody else does to the worker meanwhile.
+  const [asked, setAsked] = useState<'pause' | 'resume'>();
   const { id, host = id, version, state, pause, pauses } = worker;
-  const said = pause === undefined ? say.act.pause : say.act.resume;
+  const next = pause === undefined ? 'pause' : 'resume';
+  const said = say.act[next];
   if (state !== 'alive') return null;
   if (!pauses) return <p class="quiet">{say.act.cannot(version ?? say.unknownVersion)}</p>;
   async function act(reason: string): Promise<void> {
-    if (pause === undefined) await ask(calls.workersPause, { worker: id }, reason === '' ? {} : { reason });
+    if (asked === 'pause') await ask(calls.workersPause, { worker: id }, reason === '' ? {} : { reason });
     else await ask(calls.workersResume, { worker: id });
-    setAsked(false);
+    setAsked(undefined);
     again();
   }
   return (
     <May scope="write">
       <p>
-        <button type="button" aria-label={said.of(host)} onClick={() => setAsked(true)}>
-          <Icon name={pause === undefined ? 'pause' : 'play'} />
+        <button type="button" aria-label={said.of(host)} onClick={() => setAsked(next)}>
+          <Icon name={next === 'pause' ? 'pause' : 'play'} />
           {said.button}
         </button>
       </p>
-      {isAsked ? (
+      {asked === undefined ? null : (
         <Confirm
-          title={said.title(host)}
-          yes={said.yes}
-          asksWhy={pause === undefined}
+          title={say.act[asked].title(host)}
+          yes={say.act[asked].yes}
+          asksWhy={asked === 'pause'}
           act={act}
-          close={() => setAsked(false)}
+          close={() => setAsked(undefined)}
         >
-          <p>{said.text}</p>
+          <p>{say.act[asked].text}</p>
         </Confirm>
-      ) : null}
+      )}
     </May>
   );
 }

@@ -6,6 +6,7 @@ import { useCallback, useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { type LiveQueue, type Now as Look, useEvery, useLive } from '../../live.ts';
+import { Advice } from '../../parts/advice.tsx';
 import { useAsked } from '../../parts/asked.ts';
 import { timeText, weekTimeText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -295,7 +296,11 @@ function Findings({ findings }: { readonly findings: readonly Schemas['Finding']
       {findings.map(({ check, status, saw, advice }) => (
         <Check key={check} name={check} isWell={false} isBad={status === 'fail'}>
           {saw}
-          {advice === undefined ? '' : `. ${advice}`}
+          {advice === undefined ? null : (
+            <>
+              . <Advice text={advice} />
+            </>
+          )}
         </Check>
       ))}
     </>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
+import { Advice } from '../../parts/advice.tsx';
 import { dayMonthText, timeText } from '../../parts/clock.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { troubleOf } from '../../trouble.ts';
@@ -49,7 +50,11 @@ export function Say({ children, ...seen }: Seen & { readonly children: Component
       {reasons.length === 0 || isHindered(why) ? null : (
         <ul class="notes">
           {reasons.map(({ text, advice }, at) => (
-            <li key={text}>{sentence(at === 0 ? advice : `${withoutName(found.queue, text)} – ${advice}`)}</li>
+            <li key={text}>
+              <p>
+                <Advice text={sentence(at === 0 ? advice : `${withoutName(found.queue, text)} – ${advice}`)} />
+              </p>
+            </li>
           ))}
         </ul>
       )}

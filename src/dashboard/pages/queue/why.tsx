@@ -1,6 +1,7 @@
 /** All that has to hold before a job starts, with what does not hold first in its words, and what to do about it. */
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
+import { Advice } from '../../parts/advice.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { bytesText, numberText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
@@ -50,7 +51,7 @@ export function WhyList({ found, redis, why }: Seen) {
               <span>
                 {reasons.map(({ text, advice }) => (
                   <p key={text}>
-                    {sentence(withoutName(found.queue, text))} – {advice}
+                    {sentence(withoutName(found.queue, text))} – <Advice text={advice} />
                   </p>
                 ))}
               </span>
