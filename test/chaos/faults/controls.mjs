@@ -199,6 +199,25 @@ export const controls = [
       edit: () => 'if false then',
     })),
   },
+  {
+    id: 'N16',
+    title: 'the client sends a due time that is 300 ms too early',
+    row: 'F2',
+    expected: ['NOT-LINEAR'],
+    patches: [
+      {
+        file: 'dist/client/calls/batch.js',
+        mark: 'send-chunk',
+        edit: before(
+          'const anew = ({ record, ...plan }) => {',
+          '  const dueMs = plan.dueMs - 300;',
+          "  return { ...plan, dueMs, record: '1' + dueMs.toString(36) + record.slice(record.search(/[;|]/)) };",
+          '};',
+          'const jobs = { schedule: (to, all, how) => this.#parts.jobs.schedule(to, all.map(anew), how) };',
+        ),
+      },
+    ],
+  },
 ];
 
 /**
