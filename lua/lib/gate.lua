@@ -7,10 +7,14 @@
 --         of their own, - = there are none; hasOwn: own has to be asked for each group; isStrict:
 --         who was let through has its group until it is over, holdsDead: or as long as it is a dead
 --         letter; lettersIn(share): s = strict, sh = and dead letters hold groups, or nothing;
---         turnsIn(gate): so many the rate allows now; nextLookMs(gate): when it allows one
---         more than now; use(meta, gate, count): so many are used; gateText(gate): what it keeps;
---         refund(meta, gate, count): so many were used for nothing; aheadBy(gate, ahead, before):
---         how far the arrival is ahead, in us, where it was so far at an interval of before
+--         needsMark(share): older processes do not know all of it; second: of two rates the slower
+--         one. Of one rate, and of that of a group: turnsIn(gate): so many it allows now;
+--         nextLookMs(gate): when it allows one more than now; aheadBy(gate, ahead, before): how far
+--         the arrival is ahead, in us, where it was so far at an interval of before. Of all rates
+--         of a partition: ratesIn(meta, gate): one by one; allowed(meta, gate): so many they allow
+--         now; nextTurnMs(meta, gate): when they allow one more than now; use(meta, gate, count):
+--         so many are used; refund(meta, gate, count): so many were used for nothing;
+--         gateText(gate): what gate of K:meta keeps
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
 --         the rate. It may be ahead of now by what a burst and 50 ms of delay allow, and by one
 --         turn more. What is ahead by more, after a step of the clock, is cut to where one turn is
@@ -19,9 +23,28 @@
 --         partitions than a burst, each has places in time that are its own: of each interval
 --         one, at its part of it. The arrival is such a place, and a turn may be used up to a burst
 --         and half of the time from one place to the next, of any partition, before it. So no two
---         partitions start at once after a while without starts.
+--         partitions start at once after a while without starts. Of two rates both hold, and each
+--         turn is one of both: gate2 of K:meta has the arrival of the second, and is read where it
+--         is asked for, so that a queue with one rate pays nothing for it.
 local function lettersIn(share)
   return (share .. ' '):match(' (sh?) ')
+end
+
+local function needsMark(share)
+  return lettersIn(share) ~= nil or share:find(' r%d') ~= nil
+end
+
+local function takePlaces(rate, text)
+  local nth, of, whole = text:match('(%d+)/(%d+)/(%d+)')
+  if not nth then return end
+  local apart = rate.interval / of
+  rate.phase, rate.tolerance = nth * apart, 50000 + (whole - 0.5) * apart
+end
+
+local function secondOf(micros, interval, burst, places)
+  local second = { interval = tonumber(interval), burst = tonumber(burst), micros = micros }
+  takePlaces(second, places)
+  return second
 end
 
 local function gateOf(share, used, now, micros)
@@ -44,11 +67,11 @@ local function gateOf(share, used, now, micros)
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own
   gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
-  local nth, of, whole = (more or ''):match(' s(%d+)/(%d+)/(%d+)')
-  if nth then
+  takePlaces(gate, (more or ''):match(' s(%d+/%d+/%d+)') or '')
+  local slower, most2, places = (more or ''):match(' r([%d.]+),(%d+)(%S*)')
+  if slower then
     --@lazy
-    local apart = gate.interval / of
-    gate.phase, gate.tolerance = nth * apart, 50000 + (whole - 0.5) * apart
+    gate.second = secondOf(gate.micros, slower, most2, places)
   end
   return gate
 end
@@ -86,9 +109,43 @@ local function gateText(gate)
     gate.queueClosed, gate.groupsClosed)
 end
 
+local function ratesIn(meta, gate)
+  local second = gate.second
+  if not second then return { gate } end
+  second.arrival = second.arrival or tonumber(redis.call('HGET', meta, 'gate2') or 0)
+  return { gate, second }
+end
+
+local function allowed(meta, gate)
+  local second = ratesIn(meta, gate)[2]
+  return second and math.min(turnsIn(gate), turnsIn(second)) or turnsIn(gate)
+end
+
+local function nextTurnMs(meta, gate)
+  local look = nextLookMs(gate)
+  if gate.second then
+    --@lazy
+    local second = ratesIn(meta, gate)[2]
+    local other, isShut, isOtherShut = nextLookMs(second), turnsIn(gate) < 1, turnsIn(second) < 1
+    -- A rate that has turns left keeps nobody.
+    if isOtherShut then
+      look = isShut and math.max(look, other) or other
+    elseif not isShut then
+      look = math.min(look, other)
+    end
+  end
+  return look
+end
+
 local function use(meta, gate, count)
   gate.arrival = gate.arrival + count * gate.interval
-  redis.call('HSET', meta, 'gate', gateText(gate))
+  local words, second = { 'gate', gateText(gate) }, count ~= 0 and ratesIn(meta, gate)[2]
+  if second then
+    --@lazy
+    second.arrival = math.max(0, second.arrival + count * second.interval)
+    words[3], words[4] = 'gate2', ('%.2f'):format(second.arrival)
+  end
+  redis.call('HSET', meta, unpack(words))
 end
 
 local function aheadBy(gate, ahead, before)

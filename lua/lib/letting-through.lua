@@ -69,7 +69,7 @@ local function round(keys, gate, call, count)
 end
 
 local function letThrough(keys, gate, count)
-  local room = gate.isShut and 0 or math.min(count, turnsIn(gate))
+  local room = gate.isShut and 0 or math.min(count, allowed(keys.meta, gate))
   if gate.concurrency > 0 then
     -- @queue-room
     room = math.min(room, gate.concurrency - redis.call('XLEN', keys.ready))

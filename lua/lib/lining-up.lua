@@ -71,7 +71,7 @@ end
 local function letPast(keys, gate, list, most, gone)
   local rest, kept, words, keeper = {}, {}, {}, nil
   -- @turns-past
-  if gate.isShut or #list > math.min(most, turnsIn(gate)) then return list end
+  if gate.isShut or #list > math.min(most, allowed(keys.meta, gate)) then return list end
   -- @nobody-waits
   if redis.call('ZCARD', keys.lanes) > 0 then return list end
   local free = gate.concurrency - redis.call('XLEN', keys.ready)

@@ -1,4 +1,5 @@
--- marking: a queue begins or ends to be in strict order.
+-- marking: a queue begins or ends to have limits that older processes do not know: strict order,
+-- or two rates.
 -- GIVES   hasMark(paused, share): paused of K:meta has the mark that a share asks for, and no
 --         other; keepMarked(keys, paused, share, words): writes these fields of K:meta, of which
 --         gates is one, and the mark; endOrder(keys, before, paused, share): where the share ends
@@ -11,11 +12,11 @@
 local VERSION_MARK = '!0.3.0'
 
 local function hasMark(paused, share)
-  return versionIn(paused) == (lettersIn(share) and VERSION_MARK)
+  return versionIn(paused) == (needsMark(share) and VERSION_MARK or nil)
 end
 
 local function keepMarked(keys, paused, share, words)
-  local text = pausedAs(lettersIn(share) and VERSION_MARK, saidIn(paused))
+  local text = pausedAs(needsMark(share) and VERSION_MARK, saidIn(paused))
   if text then
     words[#words + 1], words[#words + 2] = 'paused', text
   end

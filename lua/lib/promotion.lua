@@ -117,7 +117,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
     end
     -- @has-rate
     if isOpen and gate.interval > 0 then
-      look = look or nextLookMs(gate)
+      look = look or nextTurnMs(keys.meta, gate)
     end
     -- @is-closed
     if gate.queueClosed > now then

@@ -95,7 +95,7 @@ local nextPage = #entries == limit and entries[#entries][1] or ''
 local isPaged, moves = nextPage ~= '' or not isFirst, {}
 local words = isPaged and redis.call('HGETALL', meta) or {}
 for at = 1, #words, 2 do
-  local isMove = words[at] == 'token' or words[at] == 'gate' or words[at]:find('^n%.')
+  local isMove = words[at] == 'token' or words[at]:find('^gate2?$') or words[at]:find('^n%.')
   moves[#moves + 1] = isMove and words[at] .. words[at + 1] or nil
 end
 return { 'count', counts.scheduled, counts.waiting, counts.ready, counts.running, nextPage,

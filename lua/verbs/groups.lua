@@ -23,7 +23,12 @@ local ungrouped = redis.call('ZLEXCOUNT', line, '-', '(\1')
 local now, micros = clock()
 local gate = gateOf(state[2], state[3], now, micros)
 local mostPending = tonumber((state[2] or ''):match(' p(%d+)'))
-local found = { ('%.0f'):format(now), state[2] or '', state[3] or '', state[4] or '', ungrouped }
+local used = state[3] or ''
+if gate and gate.second then
+  --@lazy
+  used = used .. ' ' .. (redis.call('HGET', meta, 'gate2') or '0')
+end
+local found = { ('%.0f'):format(now), state[2] or '', used, state[4] or '', ungrouped }
 
 local function isBefore(one, other)
   for at = 1, math.min(#one, #other) do

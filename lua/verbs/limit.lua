@@ -2,7 +2,7 @@
 -- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
 -- the first share the queue is gated, for ever.
 -- USES  clock, tombstone, stale, nudge, group, take-back, digits, line, gate, pausing, marking,
---       own, own-limits, lanes, opening
+--       carrying, own, own-limits, lanes, opening
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
 --       10 groups  11 order  12 jobs  13 done
 -- ARGV  1 now  2 term  3 share  4 limit  then per group: group, limits
@@ -39,19 +39,10 @@ for at = 5, #ARGV do
   list[at - 4] = ARGV[at]
 end
 
--- The turns that were used before stay used, at the rate of then.
-local function carriedOver()
-  local used = redis.call('HGET', meta, 'gate')
-  local old, new = gateOf(before, used, now, micros), gateOf(share, used, now, micros)
-  if not (old and used) or new.interval == 0 or new.interval == old.interval then return nil end
-  local ahead = math.max(0, old.arrival - old.micros)
-  new.arrival = old.micros + aheadBy(new, ahead, old.interval)
-  return gateText(new)
-end
-
 local function keep(text, reply)
-  local used = text:sub(1, #share) == share and carriedOver()
-  keepMarked(keys, paused, share, used and { 'gates', text, 'gate', used } or { 'gates', text })
+  local isNew = text:sub(1, #share) == share
+  local used = isNew and carriedOver(meta, before, share, now, micros) or {}
+  keepMarked(keys, paused, share, { 'gates', text, unpack(used) })
   if reply == 'ok' then
     nudge(meta, wake, now)
   end

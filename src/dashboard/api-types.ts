@@ -41,6 +41,11 @@ export interface Schemas {
       readonly perMs: number;
       readonly burst: number;
     };
+    readonly secondRate?: {
+      readonly limit: number;
+      readonly perMs: number;
+      readonly burst: number;
+    };
     readonly concurrency?: number;
     readonly perGroup?: number;
     readonly fair?: true;
@@ -1200,12 +1205,12 @@ export interface Schemas {
           };
           readonly perGroup?: number | false | {
             readonly maxPending?: number | false;
+            readonly concurrency?: number | false;
             readonly rate?: false | string | {
               readonly limit: number;
               readonly per: string | number;
               readonly burst?: number;
             };
-            readonly concurrency?: number | false;
             readonly order?: false | 'strict';
             readonly onDead?: false | 'continue' | 'hold';
           };
@@ -1216,22 +1221,26 @@ export interface Schemas {
             readonly result?: boolean;
             readonly resultBytesMax?: number;
           };
+          readonly concurrency?: number | false;
           readonly rate?: false | string | {
             readonly limit: number;
             readonly per: string | number;
             readonly burst?: number;
-          };
-          readonly concurrency?: number | false;
+          } | readonly (string | {
+            readonly limit: number;
+            readonly per: string | number;
+            readonly burst?: number;
+          })[];
           readonly groups?: {
             readonly [key: string]: {
               readonly weight?: number;
               readonly maxPending?: number | false;
+              readonly concurrency?: number | false;
               readonly rate?: false | string | {
                 readonly limit: number;
                 readonly per: string | number;
                 readonly burst?: number;
               };
-              readonly concurrency?: number | false;
             };
           };
           readonly redact?: readonly string[];
@@ -1253,12 +1262,12 @@ export interface Schemas {
           };
           readonly perGroup?: number | false | {
             readonly maxPending?: number | false;
+            readonly concurrency?: number | false;
             readonly rate?: false | string | {
               readonly limit: number;
               readonly per: string | number;
               readonly burst?: number;
             };
-            readonly concurrency?: number | false;
             readonly order?: false | 'strict';
             readonly onDead?: false | 'continue' | 'hold';
           };
@@ -1269,22 +1278,26 @@ export interface Schemas {
             readonly result?: boolean;
             readonly resultBytesMax?: number;
           };
+          readonly concurrency?: number | false;
           readonly rate?: false | string | {
             readonly limit: number;
             readonly per: string | number;
             readonly burst?: number;
-          };
-          readonly concurrency?: number | false;
+          } | readonly (string | {
+            readonly limit: number;
+            readonly per: string | number;
+            readonly burst?: number;
+          })[];
           readonly groups?: {
             readonly [key: string]: {
               readonly weight?: number;
               readonly maxPending?: number | false;
+              readonly concurrency?: number | false;
               readonly rate?: false | string | {
                 readonly limit: number;
                 readonly per: string | number;
                 readonly burst?: number;
               };
-              readonly concurrency?: number | false;
             };
           };
           readonly redact?: readonly string[];
@@ -1586,7 +1599,11 @@ export interface Schemas {
       readonly limit: number;
       readonly per: number | string;
       readonly burst?: number;
-    } | false;
+    } | readonly (string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    })[] | false;
     readonly concurrency?: number | false;
     readonly perGroup?: number | false | {
       readonly concurrency?: number | false;
@@ -1653,7 +1670,11 @@ export interface Schemas {
       readonly limit: number;
       readonly per: number | string;
       readonly burst?: number;
-    } | false;
+    } | readonly (string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    })[] | false;
     readonly concurrency?: number | false;
     readonly perGroup?: number | false | {
       readonly concurrency?: number | false;
@@ -1719,7 +1740,11 @@ export interface Schemas {
         readonly limit: number;
         readonly per: number | string;
         readonly burst?: number;
-      } | false;
+      } | readonly (string | {
+        readonly limit: number;
+        readonly per: number | string;
+        readonly burst?: number;
+      })[] | false;
       readonly concurrency?: number | false;
       readonly perGroup?: number | false | {
         readonly concurrency?: number | false;

@@ -15,7 +15,7 @@ export interface SettingPart {
 
 export interface SettingRow {
   readonly name: string;
-  readonly kind: 'limit' | 'duration' | 'rate' | 'paths' | 'yes' | 'bounds' | 'perGroup' | 'groups';
+  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'yes' | 'bounds' | 'perGroup' | 'groups';
   readonly doc: string;
   readonly allowed: string;
   /** The scope that a change needs. */
@@ -163,9 +163,9 @@ export const settingRows: readonly SettingRow[] = [
   },
   {
     "name": "rate",
-    "kind": "rate",
+    "kind": "rates",
     "doc": "How many jobs may start in a time; the others wait in line",
-    "allowed": "a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }; from 1/d to 100000/s; or false for no rate",
+    "allowed": "a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }; from 1/d to 100000/s; or false for no rate; or two of them in a list, such as ['10/s', { limit: 500, per: '1h', burst: 50 }], which both hold",
     "scope": "write",
     "parts": []
   },

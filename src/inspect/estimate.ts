@@ -13,6 +13,7 @@ import {
   type WaitFacts,
   type WaitingLane,
 } from '../job/estimate.ts';
+import { ratesIn, turnsFree } from '../job/gate.ts';
 import { groupOf, PRIORITIES } from '../job/labels.ts';
 import { MINUTE_MS, type Times } from '../job/minutes.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -180,14 +181,20 @@ async function lineOf(
   );
   // Their priorities are not counted apart.
   const apart: WaitingLane = { group: '', priority: 1, waiting: ungrouped, weight: 1 };
-  const { concurrency: most = 0, intervalUs = 0, nextTurnMs = 0, closedMs = 0 } = gate ?? {};
+  const { concurrency: most = 0, closedMs = 0 } = gate ?? {};
+  const [{ intervalUs, nextTurnMs } = NO_RATE, second] = gate ? ratesIn(gate) : [];
   return {
     lanes: [...lanes, apart].filter(({ waiting }) => waiting > 0),
-    queue: { most, running: ready + running, intervalUs, nextTurnMs, closedMs },
+    queue: {
+      ...{ most, running: ready + running, intervalUs, nextTurnMs, closedMs },
+      ...(second && { second: { ...second, free: turnsFree(second, nowMs) } }),
+    },
     groups: new Map(found.map((one) => [one.group, groupPacing(one)])),
     sinceMs: waitingSinceMs ?? nowMs,
   };
 }
+
+const NO_RATE = { intervalUs: 0, nextTurnMs: 0 };
 
 function groupPacing({ running, state }: SeenGroup): Pacing {
   const { most = 0, intervalUs = 0, nextTurnMs = 0, closedMs = 0 } = state ?? {};

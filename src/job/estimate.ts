@@ -30,6 +30,8 @@ export interface Pacing {
   /** Microseconds per job of its rate, 0: no rate; and when it allows the next start. */
   readonly intervalUs: number;
   readonly nextTurnMs: number;
+  /** Of two rates the slower one, and how many it lets start at once. */
+  readonly second?: { readonly intervalUs: number; readonly nextTurnMs: number; readonly free: number } | undefined;
   /** Until when it is closed. */
   readonly closedMs: number;
 }
@@ -222,7 +224,7 @@ const waitOf = ({ perMs, free, firstMs }: Pace, before: number) => ({
 function pacesOf({ queue, slots = 0, groups, lane, nowMs, runMs }: WaitFacts): readonly Pace[] {
   const runs = { nowMs, runMs };
   const group = groups.get(lane.group);
-  const ofSlots = { ...queue, most: slots, intervalUs: 0 };
+  const ofSlots = { ...queue, most: slots, intervalUs: 0, second: undefined };
   return [
     ...pacing(queue, runs, { most: 'concurrency', rate: 'rate', isOfGroup: false }),
     ...pacing(ofSlots, runs, { most: 'slots', rate: 'rate', isOfGroup: false }),
@@ -231,7 +233,7 @@ function pacesOf({ queue, slots = 0, groups, lane, nowMs, runMs }: WaitFacts): r
 }
 
 function pacing(
-  { most, running, intervalUs, nextTurnMs }: Pacing,
+  { most, running, intervalUs, nextTurnMs, second }: Pacing,
   { nowMs, runMs }: Pick<WaitFacts, 'nowMs' | 'runMs'>,
   of: { readonly most: Pace['pacedBy']; readonly rate: Pace['pacedBy']; readonly isOfGroup: boolean },
 ): readonly Pace[] {
@@ -239,13 +241,23 @@ function pacing(
   const perMs = most / Math.max(1, runMs);
   // The first of those that run ends sooner than after a whole run.
   const firstEndMs = runMs / (most + 1);
-  const firstMs = Math.max(0, nextTurnMs - nowMs);
+  const untilMs = (turnMs: number) => Math.max(0, turnMs - nowMs);
+  const firstMs = untilMs(nextTurnMs);
   return [
     ...(most > 0
       ? [{ pacedBy: of.most, perMs, isOfGroup, free: Math.max(0, most - running), firstMs: firstEndMs }]
       : []),
     ...(intervalUs > 0 ? [{ pacedBy: of.rate, perMs: 1000 / intervalUs, isOfGroup, free: 0, firstMs }] : []),
+    ...(second ? [ofSecond(second, { pacedBy: of.rate, isOfGroup, firstMs: untilMs(second.nextTurnMs) })] : []),
   ];
+}
+
+/** After those that start at once the next one has its turn an interval later. */
+function ofSecond(
+  { intervalUs, free }: NonNullable<Pacing['second']>,
+  { firstMs, ...of }: Pick<Pace, 'pacedBy' | 'isOfGroup' | 'firstMs'>,
+): Pace {
+  return { ...of, perMs: 1000 / intervalUs, free, firstMs: free > 0 ? intervalUs / 1000 : firstMs };
 }
 
 /** Whether jobs start at another pace than what is known of the queue says. */
@@ -253,7 +265,9 @@ function isUnsteady(facts: WaitFacts): boolean {
   const { startsPerSecond, lanes = [], groups, nowMs, runMs } = facts;
   if (startsPerSecond === undefined) return false;
   const paces = pacesOf(facts);
-  const ofQueue = leastOf(paces.filter(({ isOfGroup }) => !isOfGroup));
+  // A second rate that lets some start at once has not held them.
+  const isFree = ({ pacedBy, free }: Pace) => pacedBy === 'rate' && free > 0;
+  const ofQueue = leastOf(paces.filter((pace) => !(pace.isOfGroup || isFree(pace))));
   const names = { most: 'group', rate: 'group-rate', isOfGroup: true } as const;
   const ofGroups = [...new Set(lanes.map(({ group }) => group))].map((group) => {
     const own = groups.get(group);

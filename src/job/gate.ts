@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type GateName, type GateSettings, type GroupSettings, gateNames, shortOf } from './queue-settings.ts';
-import type { Rate } from './rate.ts';
+import { fasterFirst, type Rate, ratesOf } from './rate.ts';
 
 /** Somebody has said one of them: due jobs wait in line from then on. */
 export const isGated = (settings: GateSettings): boolean => gateNames.some((name) => settings[name] !== undefined);
@@ -22,16 +22,18 @@ export interface PartitionGates {
   readonly isCounted?: boolean;
   /** Who was let through has its group until it is over, so a new job of a group that has no time gets it from its partition. */
   readonly isStrict?: boolean;
+  /** Older processes do not know all of it, so `paused` of the partition has a mark that keeps them from starting its jobs. */
+  readonly isMarked?: boolean;
 }
 
 /**
  * The share of one of several partitions, as `K:meta` has it in `gates`: microseconds per job of the rate, burst, concurrency,
  * and limit per group; 0 for no limit. Then, where they are needed: what `lua/lib/own.lua` has to know; p and the limit of the
  * pending jobs of all groups; s, which partition it is, how many there are and the burst of all, where that is less than one for
- * each partition; at the end s, for strict order, and sh, where a dead letter holds its group as well. The rate and the
- * concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
+ * each partition; r, the second of two rates, with its burst and the same of it; at the end s, for strict order, and sh, where a
+ * dead letter holds its group as well. The rates and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
  *
- * `gateOf` of `lua/lib/gate.lua` reads the text with four patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
+ * `gateOf` of `lua/lib/gate.lua` reads the text with five patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
  *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
@@ -40,19 +42,54 @@ export function gateShare(
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): PartitionGates | undefined {
   if (!isGated(settings)) return undefined;
-  const { rate = 0, concurrency = 0, perGroup = 0 } = settings;
-  const part = (whole: number) => Math.floor(whole / partitions) + (partition < whole % partitions ? 1 : 0);
-  const micros = microsOf(rate) * partitions;
-  const burst = rate === 0 ? 1 : Math.max(1, part(rate.burst));
+  const { concurrency = 0, perGroup = 0 } = settings;
+  const { first, places, second } = rateParts(settings, { partition, partitions });
   // @share-of-concurrency
-  const most = concurrency === 0 ? 0 : Math.max(1, part(concurrency));
+  const most = concurrency === 0 ? 0 : Math.max(1, partOf(concurrency, { partition, partitions }));
   const groups = Object.entries(settings.groups ?? {}).map(([name, limits]) => [name, wordsOf(limits)] as const);
   const own = ownPart(settings.groupRate ?? 0, groups);
   const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
-  const places = rate !== 0 && rate.burst < partitions ? ` s${partition}/${partitions}/${rate.burst}` : '';
   const letters = isStrict(settings) ? (settings.groupOnDead === 'hold' ? ' sh' : ' s') : '';
-  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}${places}${letters}`;
-  return { share, groups, ...(pending !== '' && { isCounted: true }), ...(letters !== '' && { isStrict: true }) };
+  return {
+    share: `${first} ${most} ${perGroup}${own}${pending}${places}${second}${letters}`,
+    groups,
+    ...(pending !== '' && { isCounted: true }),
+    ...(letters !== '' && { isStrict: true }),
+    ...(second + letters !== '' && { isMarked: true }),
+  };
+}
+
+interface Portion {
+  readonly partition: number;
+  readonly partitions: number;
+}
+
+const partOf = (whole: number, { partition, partitions }: Portion): number =>
+  Math.floor(whole / partitions) + (partition < whole % partitions ? 1 : 0);
+
+/**
+ * What a share says of rates. Of two the faster one is first. Where both have bursts of less than one for each partition, the slower
+ * one alone has places in time: a job would have to wait until a place of the one and a place of the other come together.
+ */
+function rateParts({ rate = 0 }: GateSettings, of: Portion) {
+  const [one, other] = fasterFirst(ratesOf(rate));
+  const { partition, partitions } = of;
+  const words = (rate: Rate) =>
+    [Number((microsOf(rate) * partitions).toFixed(3)), Math.max(1, partOf(rate.burst, of))] as const;
+  const placesOf = (rate: Rate | undefined) =>
+    rate !== undefined && rate.burst < partitions ? `${partition}/${partitions}/${rate.burst}` : '';
+  const [own, others] = [placesOf(one), placesOf(other)];
+  return {
+    first: one ? words(one).join(' ') : '0 1',
+    places: own === '' || others !== '' ? '' : ` s${own}`,
+    second: other ? ` r${words(other).join(',')}${others === '' ? '' : `,${others}`}` : '',
+  };
+}
+
+/** What older processes do not know, for which they are kept from starting jobs of the queue; undefined: nothing. */
+export function unknownToOlder({ groupOrder, rate }: GateSettings): string | undefined {
+  if (groupOrder === 'strict') return 'strict order';
+  return ratesOf(rate).length > 1 ? 'two rates' : undefined;
 }
 
 /** Whether jobs of a group start one after the other, over retries too. */
@@ -147,6 +184,8 @@ export interface GateShare {
   readonly perGroup: number;
   /** Of a queue with more partitions than a burst: this partition starts jobs at places in time of its own. */
   readonly places?: Places;
+  /** Of two rates the slower one: both hold. */
+  readonly second?: Pace;
 }
 
 /** One place of each interval. */
@@ -159,18 +198,51 @@ interface Places {
 
 /** What a partition may let through, and when. */
 export interface GateState extends GateShare {
-  /** When the rate allows one job more, epoch ms; in the past: it does now. */
+  /** When the rates allow one job more, epoch ms; in the past: they do now. */
   readonly nextTurnMs: number;
+  /** Of two rates, when the first does; and the second. */
+  readonly firstTurnMs?: number;
+  readonly second?: RateState;
   /** Nobody is let through before, epoch ms; 0: it was never closed. */
   readonly closedMs: number;
 }
 
-/** From the fields `gates` and `gate` of a partition, as `lua/lib/gate.lua` reads them; undefined: it is not gated. */
-export function gateState(share: string | undefined, used: string, nowMs: number): GateState | undefined {
-  if (share === undefined) return undefined;
-  const gate = readShare(share);
-  const [arrivalUs = 0, , , , closedMs = 0] = used.split(' ').map(Number);
-  return { ...gate, nextTurnMs: nextTurnMs(gate, placeFrom(gate, arrivalUs, nowMs)), closedMs };
+/** A rate of a partition, and when it allows one job more, epoch ms. */
+export type RateState = Pace & { readonly nextTurnMs: number };
+
+/** One by one; none: the partition has no rate. */
+export function ratesIn(gate: GateState): readonly RateState[] {
+  const { intervalUs, burst, places, nextTurnMs, firstTurnMs = nextTurnMs, second } = gate;
+  if (intervalUs === 0) return [];
+  const first = { intervalUs, burst, nextTurnMs: firstTurnMs, ...(places && { places }) };
+  return second ? [first, second] : [first];
+}
+
+/** How many jobs a rate would let start at once. */
+export function turnsFree({ intervalUs, burst, nextTurnMs }: RateState, nowMs: number): number {
+  return nextTurnMs > nowMs ? 0 : Math.min(burst, Math.floor(((nowMs - nextTurnMs) * 1000) / intervalUs) + 1);
+}
+
+/** The fields of `K:meta` that say it, and what they say. */
+export interface GateTexts {
+  readonly gates?: string | null | undefined;
+  readonly gate?: string | null | undefined;
+  /** The arrival of the second of two rates. */
+  readonly gate2?: string | null | undefined;
+}
+
+/** As `lua/lib/gate.lua` reads them; undefined: it is not gated. */
+export function gateState({ gates, gate: used, gate2 }: GateTexts, nowMs: number): GateState | undefined {
+  if (!gates) return undefined;
+  const gate = readShare(gates);
+  const { second, ...share } = gate;
+  const [arrivalUs = 0, , , , closedMs = 0] = (used ?? '').split(' ').map(Number);
+  const turnOf = (pace: Pace, fromUs: number) => nextTurnMs(pace, placeFrom(pace, fromUs, nowMs));
+  const firstTurnMs = turnOf(gate, arrivalUs);
+  if (!second) return { ...share, nextTurnMs: firstTurnMs, closedMs };
+  const secondTurnMs = turnOf(second, Number(gate2 ?? 0));
+  const state = { ...second, nextTurnMs: secondTurnMs };
+  return { ...share, nextTurnMs: Math.max(firstTurnMs, secondTurnMs), firstTurnMs, second: state, closedMs };
 }
 
 /** As `gateShare` writes it. While somebody sets the limits it says nothing. */
@@ -178,12 +250,18 @@ export function readShare(share: string): GateShare {
   const [intervalUs = 0, burst = 1, concurrency = 0, perGroup = 0] = share.startsWith('-')
     ? []
     : share.split(' ').map(Number);
-  const [, nth, of, whole] = / s(\d+)\/(\d+)\/(\d+)/.exec(share) ?? [];
-  const apartUs = intervalUs / Number(of);
-  const places = nth !== undefined && {
-    places: { phaseUs: Number(nth) * apartUs, toleranceUs: (Number(whole) - 0.5) * apartUs + DELAY_US },
-  };
-  return { intervalUs, burst, concurrency, perGroup, ...places };
+  const [, own] = / s(\d+\/\d+\/\d+)/.exec(share) ?? [];
+  const [, secondUs, secondBurst, others] = / r([\d.]+),(\d+)(?:,(\S+))?/.exec(share) ?? [];
+  const second = secondUs !== undefined && paceOf(Number(secondUs), Number(secondBurst), others);
+  return { ...paceOf(intervalUs, burst, own), concurrency, perGroup, ...(second && { second }) };
+}
+
+/** @param text which partition it is, how many there are, and the burst of all; undefined: it has no places of its own */
+function paceOf(intervalUs: number, burst: number, text: string | undefined): Pace {
+  if (text === undefined) return { intervalUs, burst };
+  const [nth = 0, of = 1, whole = 1] = text.split('/').map(Number);
+  const apartUs = intervalUs / of;
+  return { intervalUs, burst, places: { phaseUs: nth * apartUs, toleranceUs: (whole - 0.5) * apartUs + DELAY_US } };
 }
 
 // The rate is a GCRA, here as in `lua/lib/gate.lua`. The arrival, in epoch µs, is when the turns that were used would have been
@@ -328,9 +406,11 @@ const isPaced = ({ intervalUs, nextTurnMs: turnMs }: GateState, nowMs: number): 
  * from the arrival on where it was not: then the arrival is further ahead of the start than by one turn.
  */
 function isAtPace(gate: GateState, startedMs: number | undefined): boolean {
-  if (gate.intervalUs === 0 || startedMs === undefined) return false;
-  const aheadMs = gate.nextTurnMs + toleranceUs(gate) / 1000 - startedMs;
-  return aheadMs > gate.intervalUs / 1000 + ROUNDED_MS;
+  if (startedMs === undefined) return false;
+  return ratesIn(gate).some((rate) => {
+    const aheadMs = rate.nextTurnMs + toleranceUs(rate) / 1000 - startedMs;
+    return aheadMs > rate.intervalUs / 1000 + ROUNDED_MS;
+  });
 }
 
 /**

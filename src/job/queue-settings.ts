@@ -28,7 +28,9 @@ import {
   type PathsKind,
   paths,
   type RateKind,
+  type RatesKind,
   rate,
+  rates,
   type SettingKind,
   type StoredOf,
   type StoredParts,
@@ -277,7 +279,7 @@ const groups = (): GroupsKind => ({
 
 /** One row of the table. */
 export type QueueSetting = Described &
-  (LimitKind | RateKind | DurationKind | PathsKind | YesKind | BoundsKind | PerGroupKind | GroupsKind) & {
+  (LimitKind | RatesKind | DurationKind | PathsKind | YesKind | BoundsKind | PerGroupKind | GroupsKind) & {
     /**
      * What it limits, and holds at once for: `room`, how many jobs there may be; `line`, how much runs at once: due jobs wait in line
      * from the first such setting on. All processes follow another setting within half a minute.
@@ -468,13 +470,15 @@ export const queueSettings = {
     example: '1s',
   },
   /**
-   * How many jobs may start in a time: `'10/s'`, or `{ limit, per, burst }`; 1 per day to 100,000 per second. A job that has
-   * no turn yet waits in line; none is dropped. A retry counts again. `false` takes the limit back.
+   * How many jobs may start in a time: `'10/s'`, or `{ limit, per, burst }`; 1 per day to 100,000 per second. Or two of them,
+   * which both hold. A job that has no turn yet waits in line; none is dropped. A retry counts again. `false` takes the limit back.
+   *
+   * @example { rate: ['10/s', { limit: 500, per: '1h', burst: 50 }] }
    */
   rate: {
-    ...rate(),
+    ...rates(),
     doc: 'How many jobs may start in a time; the others wait in line',
-    help: 'start at most this many jobs in a time: 10/s, 600/m, 100/h, 7/90s',
+    help: 'start at most this many jobs in a time: 10/s, 600/m, 100/h, 7/90s; or two that both hold: 10/s,500/h',
     example: '10/s',
     limits: 'line',
     short: ['#', 'rate'],

@@ -1,5 +1,5 @@
 /**
- * The kinds of values that a setting of a queue can have: a limit, a count, a duration, a rate, paths of fields, a yes, something
+ * The kinds of values that a setting of a queue can have: a limit, a count, a duration, a rate or two, paths of fields, a yes, something
  * that is off or has bounds, and limits of groups. A kind knows how a value is read that somebody says, in code, in a file, on the
  * command line or over HTTP; how it is said again; and which text of the registry stands for it. What cannot be read in the
  * registry was written by somebody else, and says nothing.
@@ -9,12 +9,20 @@ import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import {
   decodeRate,
+  decodeRates,
   encodeRate,
+  encodeRates,
   parseRate,
+  parseRates,
   RATE_ALLOWED,
+  RATES_ALLOWED,
   type Rate,
   type RateInput,
+  type Rates,
+  type RatesInput,
   rateInput,
+  ratesInput,
+  ratesText,
   rateText,
 } from './rate.ts';
 import { decodeRedact, encodeRedact, parseRedact, REDACT_ALLOWED, type Redaction } from './redaction.ts';
@@ -64,6 +72,7 @@ export type LimitKind = SettingKind<number | false, number, 'limit'> & Ranged;
 export type CountKind = SettingKind<number, number, 'count'> & Ranged;
 export type DurationKind = SettingKind<DurationInput, number, 'duration'> & Ranged;
 export type RateKind = SettingKind<RateInput | false, Rate | 0, 'rate'>;
+export type RatesKind = SettingKind<RatesInput | false, Rates | 0, 'rates'>;
 export type PathsKind = SettingKind<readonly string[], Redaction, 'paths'>;
 export type YesKind = SettingKind<true, true, 'yes'>;
 export type WordKind<Word extends string = string> = SettingKind<Word | false, Word | 0, 'word'> & {
@@ -172,6 +181,23 @@ export function rate(): RateKind {
     metavar: '<rate>',
     off: NO_LIMIT,
     samples: [false, '10/s', { limit: 7, per: '90s', burst: 3 }],
+  };
+}
+
+/** The same, or two rates at once. */
+export function rates(): RatesKind {
+  return {
+    kind: 'rates',
+    allowed: RATES_ALLOWED,
+    parse: parseRates,
+    said: (stored) => (stored === 0 ? false : ratesInput(stored)),
+    encode: encodeRates,
+    decode: decodeRates,
+    inShort: (stored) => (stored === 0 ? undefined : ratesText(stored)),
+    atRest: '0',
+    metavar: '<rate>',
+    off: NO_LIMIT,
+    samples: [false, '10/s', { limit: 7, per: '90s', burst: 3 }, ['10/s', { limit: 500, per: '1h', burst: 50 }]],
   };
 }
 

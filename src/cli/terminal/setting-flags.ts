@@ -24,6 +24,8 @@ interface SettingFlag extends Pick<SettingKind, 'kind' | 'metavar' | 'fromFlag' 
   readonly flag: string;
   readonly help: string;
   readonly range?: Range;
+  /** Several numbers with commas between. */
+  readonly isList?: boolean;
 }
 
 /** Of `queues set`. */
@@ -60,9 +62,10 @@ function burstOf(flag: string): string {
 }
 
 function withBurst(one: SettingFlag): readonly SettingFlag[] {
-  if (one.kind !== 'rate') return [one];
-  const help = `with --${one.flag}: how many may start at once after a while`;
-  return [one, { flag: burstOf(one.flag), kind: 'count', help, range: rateRanges.burst, metavar: '<n>' }];
+  if (one.kind !== 'rate' && one.kind !== 'rates') return [one];
+  const isList = one.kind === 'rates';
+  const help = `with --${one.flag}: how many may start at once after a while${isList ? '; of two rates 1,50' : ''}`;
+  return [one, { flag: burstOf(one.flag), kind: 'count', help, range: rateRanges.burst, isList, metavar: '<n>' }];
 }
 
 export const withQueueFlags = (command: Command): Command => withFlags(command, settingWords.flatMap(flagsOf));
@@ -79,17 +82,18 @@ export const withGroupFlags = (command: Command): Command => withFlags(command, 
 
 function withFlags(command: Command, flags: readonly SettingFlag[]): Command {
   for (const one of flags) {
-    const { kind, help, range, off } = one;
+    const { kind, help, range, off, isList = false } = one;
     const canBeNone = off !== undefined && kind !== 'bounds';
     const option = new Option(wordsOf(one), canBeNone ? `${help}; or none` : help);
-    if (range && one.metavar === '<n>') option.argParser(numberIn(range, canBeNone));
+    if (range && one.metavar === '<n>') option.argParser(numberIn(range, canBeNone, isList));
     command.addOption(option);
   }
   return command;
 }
 
-function numberIn({ min, max }: Range, canBeNone: boolean): (given: string) => number | 'none' {
+function numberIn({ min, max }: Range, canBeNone: boolean, isList: boolean): (given: string) => unknown {
   const read = wholeNumber(min, max);
+  if (isList) return (given) => given.split(',').map((one) => read(one.trim()));
   return (given) => (canBeNone && given === 'none' ? given : read(given));
 }
 
@@ -128,7 +132,9 @@ function readFlag(
 ): unknown {
   const value = flagValue(flags, flag);
   // Two flags say it.
-  return kind === 'rate' ? rateSaid(flag, value, flagValue(flags, burstOf(flag))) : fromFlag(value);
+  const bursts = [flagValue(flags, burstOf(flag)) ?? []].flat();
+  if (kind === 'rates' && typeof value === 'string') return ratesSaid(flag, value.split(','), bursts);
+  return kind === 'rate' || kind === 'rates' ? rateSaid(flag, value, bursts[0]) : fromFlag(value);
 }
 
 /** A rate with its burst, `false` for none. @throws DuestreamError `usage` for a burst without a rate */
@@ -136,6 +142,19 @@ function rateSaid(flag: string, rate: unknown, burst: unknown): unknown {
   if (typeof rate === 'string' && rate !== 'none') return rateOf(rate, burst);
   if (burst === undefined) return rate === undefined ? undefined : false;
   throw new DuestreamError('usage', `say --${flag} beside --${burstOf(flag)}: --${flag} 10/s`);
+}
+
+/** One, or two that both hold. @throws DuestreamError `usage` where they have other numbers of bursts */
+function ratesSaid(flag: string, rates: readonly string[], bursts: readonly unknown[]): unknown {
+  if (bursts.length > 0 && bursts.length !== rates.length) {
+    const [given, wanted] = [bursts.length, rates.length];
+    throw new DuestreamError(
+      'usage',
+      `--${burstOf(flag)} has ${given} ${given === 1 ? 'number' : 'numbers'} and --${flag} ${wanted}; allowed: one number for each rate, such as --${flag} 10/s,500/h --${burstOf(flag)} 1,50`,
+    );
+  }
+  const said = rates.map((rate, nth) => rateSaid(flag, rate.trim(), bursts[nth]));
+  return said.length === 1 ? said[0] : said;
 }
 
 /** `10/s`, or with a time of its own: `7/90s`. */

@@ -18,7 +18,7 @@ import {
   settingNames,
   valueText,
 } from '../../job/queue-settings.ts';
-import type { Rate } from '../../job/rate.ts';
+import { type Rate, ratesOf } from '../../job/rate.ts';
 import { checkNames, wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { userHere } from '../../redis/audit.ts';
@@ -32,6 +32,8 @@ export interface QueueLimits {
   /** In short: `10/s · 5 at once · 1 per group`. */
   readonly text: string;
   readonly rate?: Rate | undefined;
+  /** Of two rates the second: both hold. */
+  readonly secondRate?: Rate | undefined;
   readonly concurrency?: number | undefined;
   readonly perGroup?: number | undefined;
   readonly fair?: true | undefined;
@@ -134,7 +136,8 @@ export function overrideNote({ setting, by, reason, code }: SettingOverride): st
 /** Undefined: the queue is not gated. */
 export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): QueueLimits | undefined {
   if (!isGated(settings)) return undefined;
-  const { rate, concurrency, perGroup, fair } = settings;
+  const { concurrency, perGroup, fair } = settings;
+  const [first, second] = ratesOf(settings.rate);
   const all = Object.entries(settings.layers?.set ?? {});
   const noteOf = (name: GateName) => {
     const [one] = overridesOf({
@@ -146,7 +149,8 @@ export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): 
   };
   return {
     text: limitsText(settings, noteOf),
-    ...(rate && { rate }),
+    ...(first && { rate: first }),
+    ...(second && { secondRate: second }),
     ...(concurrency && { concurrency }),
     ...(perGroup && { perGroup }),
     ...(fair && { fair }),

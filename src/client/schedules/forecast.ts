@@ -8,8 +8,9 @@
  * Where jobs wait in line for the rate of their queue, it also says when the rate will be through with them. This is the earliest
  * time: a limit of concurrency, groups that are full, and too few workers make it later.
  */
+import { type GateState, ratesIn, turnsFree } from '../../job/gate.ts';
 import { parseName } from '../../job/job.ts';
-import { rateText } from '../../job/rate.ts';
+import { ratesText } from '../../job/rate.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -214,6 +215,8 @@ interface RatedPartition {
   readonly rate: string;
   /** Its share of that. */
   readonly perSecond: number;
+  /** So many it lets start at once, of two rates. */
+  readonly free: number;
   /** Jobs that are due. */
   readonly waiting: number;
   /** So many jobs become due in each bucket. */
@@ -244,7 +247,7 @@ async function refsOf(redis: Redis, namespace: string, queue: string | undefined
   );
   const isWanted = (one: { readonly queue: string }) => queue === undefined || one.queue === queue;
   const refs = all.filter(isWanted).flatMap((layout) => {
-    const rate = layout.rate ? rateText(layout.rate) : undefined;
+    const rate = layout.rate ? ratesText(layout.rate) : undefined;
     return partitionsOf(namespace, layout).map((ref) => ({ queue: ref.queue, partition: ref.partition, ref, rate }));
   });
   return { all: refs, unread: unread.filter(isWanted) };
@@ -305,13 +308,29 @@ function ratedIn(seen: readonly SeenPartition[], paused: ReadonlySet<string>): M
   const inLine = new Set(seen.filter(({ found }) => found.waiting > 0).map(({ queue }) => queue));
   const rated = new Map<string, readonly RatedPartition[]>();
   for (const { queue, rate, counts, found } of seen) {
-    const { intervalUs = 0 } = found.gate ?? {};
-    if (rate === undefined || intervalUs === 0 || paused.has(queue) || !inLine.has(queue)) continue;
     const [overdue = 0, ...due] = counts;
-    const one = { rate, perSecond: 1_000_000 / intervalUs, waiting: found.waiting + overdue, due };
+    const waiting = found.waiting + overdue;
+    const pace = found.gate && slowestFor(waiting, found.gate, found.nowMs);
+    if (rate === undefined || !pace || paused.has(queue) || !inLine.has(queue)) continue;
+    const one = { rate, ...pace, waiting, due };
     rated.set(queue, [...(rated.get(queue) ?? []), one]);
   }
   return rated;
+}
+
+/** Of the rates of a partition the one that takes longest for what waits. Of two, each lets some start at once. */
+function slowestFor(
+  waiting: number,
+  gate: GateState,
+  nowMs: number,
+): Pick<RatedPartition, 'perSecond' | 'free'> | undefined {
+  const rates = ratesIn(gate);
+  const paces = rates.map((rate) => ({
+    perSecond: 1_000_000 / rate.intervalUs,
+    free: rates.length > 1 ? turnsFree(rate, nowMs) : 0,
+  }));
+  const seconds = ({ perSecond, free }: (typeof paces)[number]) => Math.max(0, waiting - free) / perSecond;
+  return paces.toSorted((one, other) => seconds(other) - seconds(one))[0];
 }
 
 /** Each partition has its share of the rate; the queue is through when the last of them is. */
@@ -325,7 +344,9 @@ function backlogOf(
     emptied({ ...one, due: one.due.map((count, at) => count + (coming[at] ?? 0) / partitions.length) }, edges),
   );
   const left = lines.reduce((sum, one) => sum + one.left, 0);
-  const startedMs = Math.max(...partitions.map(({ waiting, perSecond }) => (waiting / perSecond) * 1000));
+  const startedMs = Math.max(
+    ...partitions.map(({ waiting, free, perSecond }) => (Math.max(0, waiting - free) / perSecond) * 1000),
+  );
   return {
     queue,
     rate: partitions[0]?.rate ?? '',
@@ -339,10 +360,10 @@ function backlogOf(
 
 /** When a line is empty for the first time, as if the jobs of a bucket became due evenly over it; else what is left of it. */
 function emptied(
-  { perSecond, waiting, due }: Omit<RatedPartition, 'rate'>,
+  { perSecond, waiting, free, due }: Omit<RatedPartition, 'rate'>,
   edges: readonly number[],
 ): { readonly throughMs: number; readonly left: number } {
-  let left = waiting;
+  let left = Math.max(0, waiting - free);
   for (const [at, fromMs] of edges.slice(0, -1).entries()) {
     const spanMs = (edges[at + 1] ?? fromMs) - fromMs;
     const netPerMs = perSecond / 1000 - (due[at] ?? 0) / spanMs;

@@ -189,6 +189,28 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "burst"
         ]
       },
+      "secondRate": {
+        "type": "object",
+        "properties": {
+          "limit": {
+            "type": "integer",
+            "minimum": 0
+          },
+          "perMs": {
+            "type": "number"
+          },
+          "burst": {
+            "type": "integer",
+            "minimum": 0
+          }
+        },
+        "required": [
+          "limit",
+          "perMs",
+          "burst"
+        ],
+        "description": "Of two rates the second: both hold."
+      },
       "concurrency": {
         "type": "integer",
         "minimum": 0
@@ -6183,6 +6205,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                 }
                               ]
                             },
+                            "concurrency": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            },
                             "rate": {
                               "anyOf": [
                                 {
@@ -6229,20 +6265,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                   "required": [
                                     "limit",
                                     "per"
-                                  ]
-                                }
-                              ]
-                            },
-                            "concurrency": {
-                              "anyOf": [
-                                {
-                                  "type": "integer",
-                                  "minimum": 0
-                                },
-                                {
-                                  "type": "boolean",
-                                  "enum": [
-                                    false
                                   ]
                                 }
                               ]
@@ -6346,6 +6368,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                         }
                       ]
                     },
+                    "concurrency": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
                     "rate": {
                       "anyOf": [
                         {
@@ -6393,20 +6429,53 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             "limit",
                             "per"
                           ]
-                        }
-                      ]
-                    },
-                    "concurrency": {
-                      "anyOf": [
-                        {
-                          "type": "integer",
-                          "minimum": 0
                         },
                         {
-                          "type": "boolean",
-                          "enum": [
-                            false
-                          ]
+                          "type": "array",
+                          "items": {
+                            "anyOf": [
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "object",
+                                "properties": {
+                                  "limit": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  },
+                                  "per": {
+                                    "anyOf": [
+                                      {
+                                        "type": "string"
+                                      },
+                                      {
+                                        "type": "integer",
+                                        "minimum": 0
+                                      }
+                                    ]
+                                  },
+                                  "burst": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  }
+                                },
+                                "required": [
+                                  "limit",
+                                  "per"
+                                ]
+                              }
+                            ]
+                          }
                         }
                       ]
                     },
@@ -6420,6 +6489,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             "minimum": 0
                           },
                           "maxPending": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          },
+                          "concurrency": {
                             "anyOf": [
                               {
                                 "type": "integer",
@@ -6479,20 +6562,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                 "required": [
                                   "limit",
                                   "per"
-                                ]
-                              }
-                            ]
-                          },
-                          "concurrency": {
-                            "anyOf": [
-                              {
-                                "type": "integer",
-                                "minimum": 0
-                              },
-                              {
-                                "type": "boolean",
-                                "enum": [
-                                  false
                                 ]
                               }
                             ]
@@ -6669,6 +6738,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                 }
                               ]
                             },
+                            "concurrency": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            },
                             "rate": {
                               "anyOf": [
                                 {
@@ -6715,20 +6798,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                   "required": [
                                     "limit",
                                     "per"
-                                  ]
-                                }
-                              ]
-                            },
-                            "concurrency": {
-                              "anyOf": [
-                                {
-                                  "type": "integer",
-                                  "minimum": 0
-                                },
-                                {
-                                  "type": "boolean",
-                                  "enum": [
-                                    false
                                   ]
                                 }
                               ]
@@ -6832,6 +6901,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                         }
                       ]
                     },
+                    "concurrency": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
                     "rate": {
                       "anyOf": [
                         {
@@ -6879,20 +6962,53 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             "limit",
                             "per"
                           ]
-                        }
-                      ]
-                    },
-                    "concurrency": {
-                      "anyOf": [
-                        {
-                          "type": "integer",
-                          "minimum": 0
                         },
                         {
-                          "type": "boolean",
-                          "enum": [
-                            false
-                          ]
+                          "type": "array",
+                          "items": {
+                            "anyOf": [
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "object",
+                                "properties": {
+                                  "limit": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  },
+                                  "per": {
+                                    "anyOf": [
+                                      {
+                                        "type": "string"
+                                      },
+                                      {
+                                        "type": "integer",
+                                        "minimum": 0
+                                      }
+                                    ]
+                                  },
+                                  "burst": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  }
+                                },
+                                "required": [
+                                  "limit",
+                                  "per"
+                                ]
+                              }
+                            ]
+                          }
                         }
                       ]
                     },
@@ -6906,6 +7022,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             "minimum": 0
                           },
                           "maxPending": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          },
+                          "concurrency": {
                             "anyOf": [
                               {
                                 "type": "integer",
@@ -6965,20 +7095,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                                 "required": [
                                   "limit",
                                   "per"
-                                ]
-                              }
-                            ]
-                          },
-                          "concurrency": {
-                            "anyOf": [
-                              {
-                                "type": "integer",
-                                "minimum": 0
-                              },
-                              {
-                                "type": "boolean",
-                                "enum": [
-                                  false
                                 ]
                               }
                             ]

@@ -11,7 +11,7 @@ import {
   settingOf,
   settingWords,
 } from '../../job/queue-settings.ts';
-import { RATE_ALLOWED, RATE_TEXT, rateRanges } from '../../job/rate.ts';
+import { RATE_ALLOWED, RATE_TEXT, RATES_ALLOWED, rateRanges } from '../../job/rate.ts';
 import { PATHS_MAX } from '../../job/redaction.ts';
 import type { Part } from '../../job/setting-kinds.ts';
 import type { Range } from '../../kernel/checks.ts';
@@ -21,14 +21,15 @@ const inRange = ({ min, max }: Range) => whole(min, max);
 const limitWords = ({ min, max }: Range): string => `a whole number from ${min} to ${max}, or false for no limit`;
 const limitShape = (range: Range) => z.union([inRange(range), z.literal(false)], { error: limitWords(range) });
 
-const rateShape = z.union(
-  [
-    z.string().regex(RATE_TEXT, { error: RATE_ALLOWED }),
-    strict({ limit: inRange(rateRanges.limit), per: duration, burst: inRange(rateRanges.burst).optional() }),
-    z.literal(false),
-  ],
-  { error: RATE_ALLOWED },
-);
+const someRate = [
+  z.string().regex(RATE_TEXT, { error: RATE_ALLOWED }),
+  strict({ limit: inRange(rateRanges.limit), per: duration, burst: inRange(rateRanges.burst).optional() }),
+] as const;
+const rateShape = z.union([...someRate, z.literal(false)], { error: RATE_ALLOWED });
+const twoRates = z.array(z.union(someRate, { error: RATE_ALLOWED }), { error: RATES_ALLOWED }).length(2, {
+  error: RATES_ALLOWED,
+});
+const ratesShape = z.union([...someRate, twoRates, z.literal(false)], { error: RATES_ALLOWED });
 
 /** With what is said of it, which ends in what is allowed. */
 const describedAs = (shape: z.ZodType, description: string) => shape.optional().openapi({ description });
@@ -83,8 +84,8 @@ function shapeOf(setting: QueueSetting) {
   switch (setting.kind) {
     case 'limit':
       return described(limitShape(setting.range), `${doc}: ${limitWords(setting.range)}`);
-    case 'rate':
-      return described(rateShape, `${doc}: ${setting.allowed}`);
+    case 'rates':
+      return described(ratesShape, `${doc}: ${setting.allowed}`);
     case 'duration':
       return described(duration, `${doc}: ${setting.allowed}.`);
     case 'paths': {

@@ -6,9 +6,10 @@
 
 import { type ProcessesById, processesOf } from '../../client/queues/processes.ts';
 import { limitsHolding, partitionSeen, type SeenPartition } from '../../client/queues/why.ts';
-import { isGated, isStrict } from '../../job/gate.ts';
+import { isGated, unknownToOlder } from '../../job/gate.ts';
 import { groupOf } from '../../job/labels.ts';
-import { show } from '../../kernel/duration.ts';
+import { idleRate, rateText } from '../../job/rate.ts';
+import { durationText, show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -46,7 +47,7 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
     const queue = { layout, refs, all };
     const dead = await heldByDead(redis, queue, processes);
-    const own = [...undivided(layout), ...uneven(queue), ...outdated(layout, processes)];
+    const own = [...undivided(layout), ...idle(layout), ...uneven(queue), ...outdated(layout, processes)];
     return [...own, ...(await misshared(redis, queue)), ...dead];
   });
   const found = answered.found.flat();
@@ -64,10 +65,11 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
   return leavingOut(flawed, answered.unread);
 }
 
-/** A process of an older version beside a queue in strict order: it starts nothing there, whatever it was started for. */
+/** A process of an older version beside a queue whose limits it does not know: it starts nothing there, whatever it was started for. */
 function outdated(layout: QueueLayout, processes: ProcessesById): readonly Flaw[] {
   const { queue } = layout;
-  const [older] = isStrict(layout)
+  const what = unknownToOlder(layout);
+  const [older] = what
     ? olderBeside(
         [...processes].map(([id, identity]) => ({ id, identity })),
         queue,
@@ -77,7 +79,7 @@ function outdated(layout: QueueLayout, processes: ProcessesById): readonly Flaw[
   const { role, id, host, version = 'of before 0.2.0' } = older;
   return [
     {
-      text: `${show(queue)} is in strict order, and ${role} ${id} on ${host} has duestream ${version} and starts none of its jobs`,
+      text: `${show(queue)} has ${what}, and ${role} ${id} on ${host} has duestream ${version} and starts none of its jobs`,
       advice: `bring all processes of ${queue} to one version; "duestream queues workers" says which version each one has`,
     },
   ];
@@ -105,6 +107,19 @@ function undivided({ queue, concurrency = 0, partitions }: QueueLayout): readonl
     {
       text: `${show(queue)} has concurrency ${concurrency} and ${partitions} partitions, and each of them runs one job at a time`,
       advice: `set a concurrency of ${partitions} or more: duestream queues set ${queue} --concurrency ${partitions}; or give all jobs that are to be limited one group, and set --per-group ${concurrency}`,
+    },
+  ];
+}
+
+/** Of two rates one never counts. */
+function idle({ queue, rate }: QueueLayout): readonly Flaw[] {
+  const found = idleRate(rate);
+  if (!found) return [];
+  const [faster, slower] = [rateText(found.idle), rateText(found.slower)];
+  return [
+    {
+      text: `${show(queue)} has the rates ${faster} and ${slower}, and ${faster} never counts: ${slower} lets no more than ${found.slower.burst} start at once`,
+      advice: `give ${slower} of ${queue} a larger burst, such as { limit: ${found.slower.limit}, per: '${durationText(found.slower.perMs)}', burst: ${10 * found.idle.burst} }, or one rate alone`,
     },
   ];
 }

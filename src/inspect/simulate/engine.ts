@@ -12,7 +12,15 @@
  *
  * A job of a queue without limits is in one lane with all others of its partition.
  */
-import { arrivalAfter, arrivalOf, type GateShare, type GroupShare, nextTurnFrom, TURN_STEPS } from '../../job/gate.ts';
+import {
+  arrivalAfter,
+  arrivalOf,
+  type GateShare,
+  type GroupShare,
+  nextTurnFrom,
+  type RateState,
+  TURN_STEPS,
+} from '../../job/gate.ts';
 import type { Steps } from '../../kernel/steps.ts';
 import { type GroupTable, Heap, type JobColumns } from './columns.ts';
 
@@ -20,6 +28,8 @@ import { type GroupTable, Heap, type JobColumns } from './columns.ts';
 export interface PartitionLimits extends GateShare {
   /** When its rate allows the next start, epoch ms; in the past: now. */
   readonly nextTurnMs: number;
+  /** Of two rates the slower one. */
+  readonly second?: RateState;
   /** Nobody is let through before, epoch ms. */
   readonly closedMs: number;
 }
@@ -344,6 +354,8 @@ class Partitions {
   readonly #served: number[] = [];
   readonly #running: Int32Array;
   readonly #arrivalUs: Float64Array;
+  /** Of second rates. */
+  readonly #secondUs: Float64Array;
   readonly #clocks: Float64Array;
   readonly #wakeMs: Float64Array;
   readonly #isHungry: Uint8Array;
@@ -356,6 +368,9 @@ class Partitions {
     this.#ready = new Int32Array(limits.length).fill(-1);
     this.#running = new Int32Array(limits.length);
     this.#arrivalUs = Float64Array.from(limits, (one) => (one ? arrivalOf(one, one.nextTurnMs) : 0));
+    this.#secondUs = Float64Array.from(limits, (one) =>
+      one?.second ? arrivalOf(one.second, one.second.nextTurnMs) : 0,
+    );
     this.#clocks = new Float64Array(limits.length * 3);
     this.#wakeMs = new Float64Array(limits.length).fill(Number.POSITIVE_INFINITY);
     this.#isHungry = new Uint8Array(limits.length);
@@ -420,7 +435,8 @@ class Partitions {
     const gate = this.limits[partition];
     if (!gate) return nowMs;
     const turnMs = gate.intervalUs > 0 ? nextTurnFrom(gate, this.#arrivalUs[partition] ?? 0, nowMs) : nowMs;
-    return Math.max(turnMs, gate.closedMs, nowMs);
+    const secondMs = gate.second ? nextTurnFrom(gate.second, this.#secondUs[partition] ?? 0, nowMs) : nowMs;
+    return Math.max(turnMs, secondMs, gate.closedMs, nowMs);
   }
 
   /** The ring whose turn it is: of the priority whose clock is behind. */
@@ -438,6 +454,8 @@ class Partitions {
     const gate = this.limits[partition];
     if (!gate || gate.intervalUs === 0) return;
     this.#arrivalUs[partition] = arrivalAfter(gate, this.#arrivalUs[partition] ?? 0, nowMs);
+    if (!gate.second) return;
+    this.#secondUs[partition] = arrivalAfter(gate.second, this.#secondUs[partition] ?? 0, nowMs);
   }
 
   /** A ring had a turn. Priorities that have nobody are drawn along, or they would have all turns when somebody comes. */

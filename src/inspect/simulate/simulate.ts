@@ -6,7 +6,16 @@ import { once } from '../../client/calls/retry.ts';
 import { processesOf, slotsOf, workersOf } from '../../client/queues/processes.ts';
 import { layoutOfQueue, type Namespaced } from '../../client/queues/refs.ts';
 import { schedulePartsOn } from '../../client/schedules/schedule-parts.ts';
-import { checkGateSettings, gateShare, groupShare, isGated, limitsText, readShare } from '../../job/gate.ts';
+import {
+  checkGateSettings,
+  gateShare,
+  groupShare,
+  isGated,
+  limitsText,
+  type Pace,
+  ratesIn,
+  readShare,
+} from '../../job/gate.ts';
 import type { GateSettings } from '../../job/queue-settings.ts';
 import { workerOptions } from '../../job/worker-options.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -240,10 +249,14 @@ function worldOf({ known, partitions, seed }: Playing, { settings, slots, run }:
     partitions: known.partitions.map(({ gate }, partition) => {
       const share = gateShare(settings, { partition, partitions })?.share;
       if (share === undefined) return undefined;
-      const limits = readShare(share);
+      const { second, ...limits } = readShare(share);
+      const rates = gate ? ratesIn(gate) : [];
       // Turns that were used of another rate are forgotten: they are a burst at most.
-      const nextTurnMs = gate?.intervalUs === limits.intervalUs ? gate.nextTurnMs : 0;
-      return { ...limits, nextTurnMs, closedMs: gate?.closedMs ?? 0 };
+      const turnOf = ({ intervalUs }: Pace) => rates.find((one) => one.intervalUs === intervalUs)?.nextTurnMs ?? 0;
+      return {
+        ...{ ...limits, nextTurnMs: turnOf(limits), closedMs: gate?.closedMs ?? 0 },
+        ...(second && { second: { ...second, nextTurnMs: turnOf(second) } }),
+      };
     }),
     limitsOf(group) {
       const { nextTurnMs = 0, closedMs = 0 } = groupStates.get(group) ?? {};

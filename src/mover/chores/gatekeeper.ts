@@ -5,8 +5,8 @@
  *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest,
  *                                                                    and the share is compared once more
  *
- * In strict order the share and its mark are compared each second, as an older process may write both away: until they are
- * there again nobody is let through. Beside the holds it looks at who has a group, each second as well.
+ * In strict order and with two rates the share and its mark are compared each second, as an older process may write both away:
+ * until they are there again nobody is let through. In strict order it looks beside the holds at who has a group, each second as well.
  *
  * Somebody who sets limits writes the registry and then the shares; what he was cut off from, or another program wrote, is
  * mended within that minute. The registry is read before a share is written and after it: what the leader has read may be old.

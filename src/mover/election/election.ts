@@ -99,14 +99,14 @@ export class Election {
     const { redis, ref, processId, leaseMs, clock, order } = this.#parts;
     this.#outrankedSinceMs = undefined;
     // Whose lease it is counts where an older process may not have it.
-    const heldMs = this.#isFollower && !this.#isStrict() ? await leaseTtl(redis, ref) : 0;
+    const heldMs = this.#isFollower && !this.#isMarked() ? await leaseTtl(redis, ref) : 0;
     // A lease of another length than ours may be void: the script knows.
     if (heldMs > 0 && heldMs <= leaseMs) return this.#follow(heldMs);
     const sentMs = clock.monotonicMs();
     const silentMs = this.#seenMs === undefined ? undefined : sentMs - this.#seenMs;
     const reply = await elect(redis, ref, { processId, leaseMs, silentMs, over: this.#over });
     this.#isFollower = reply.kind === 'held';
-    const isTooOld = reply.kind === 'held' && this.#isStrict() && order.isOlder(holderOf(reply.term));
+    const isTooOld = reply.kind === 'held' && this.#isMarked() && order.isOlder(holderOf(reply.term));
     this.#over = isTooOld ? reply.term : undefined;
     if (reply.kind === 'held') return this.#follow(reply.ttlMs);
     this.#seenMs = undefined;
@@ -118,10 +118,10 @@ export class Election {
     return 0;
   }
 
-  /** An older process does not keep the order of such a queue, and nothing starts there while it leads. */
-  #isStrict(): boolean {
+  /** An older process does not know all limits of such a queue, and nothing starts there while it leads. */
+  #isMarked(): boolean {
     const { ref, current = () => ref } = this.#parts;
-    return current().gates?.isStrict === true;
+    return current().gates?.isMarked === true;
   }
 
   /** Another process leads: each of its passes prolongs its lease to the full length. */
@@ -188,7 +188,7 @@ export class Election {
     const sinceMs = this.#outrankedSinceMs;
     this.#outrankedSinceMs = undefined;
     const { leader } = ref.keys;
-    if (sinceMs === undefined || !(await order.betterBeatSince(leader, sinceMs, this.#isStrict()))) return false;
+    if (sinceMs === undefined || !(await order.betterBeatSince(leader, sinceMs, this.#isMarked()))) return false;
     this.#campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
     await this.resign('a process of better rank is there');
     return true;

@@ -78,7 +78,7 @@ export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk):
     const sinceMs = since === '' ? undefined : Number(since);
     return { group, running: Number(running), places, sinceMs, state: groupState(state) };
   });
-  const gate = gateState(share === '' ? undefined : share, used, Number(now));
+  const gate = gateState({ gates: share, gate: used, gate2: used.split(' ')[6] }, Number(now));
   return { nowMs: Number(now), gate, closing, ungrouped: Number(ungrouped), groups };
 }
 
@@ -149,18 +149,18 @@ export async function waitOf(
   const group = groupOf(member) ?? '';
   const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
   const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
-  const [[gates, used, paused, closing, token], entries, held, ahead, seen] = await Promise.all([
-    redis.hmget(keys.meta, 'gates', 'gate', 'paused', 'closing', 'token'),
+  const [[gates, gate, gate2, paused, closing, token], entries, held, ahead, seen] = await Promise.all([
+    redis.hmget(keys.meta, 'gates', 'gate', 'gate2', 'paused', 'closing', 'token'),
     redis.xlen(keys.ready),
     redis.zlexcount(keys.holds, `[${group}\0`, `(${group}\u0001`),
     redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
     group === '' ? undefined : groupsOf(redis, ref, { named: [group] }),
   ]);
-  const gate = gateState(gates ?? undefined, used ?? '', job.nowMs);
   const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
   const pause = pauseIn(paused);
   const startedMs = token == null ? undefined : startOf(token);
-  return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '', startedMs };
+  const limits = gateState({ gates, gate, gate2 }, job.nowMs);
+  return { gate: limits, pause, entries, held, ahead, group: state, closing: closing ?? '', startedMs };
 }
 
 async function holdingGroup(redis: Redis, keys: PartitionKeys, group: string, limit: number) {

@@ -198,7 +198,7 @@ function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
 }
 
 function gateOf(meta: ReadonlyMap<string, string>, nowMs: number): Pick<PartitionStats, 'gate'> {
-  const gate = gateState(meta.get('gates'), meta.get('gate') ?? '', nowMs);
+  const gate = gateState({ gates: meta.get('gates'), gate: meta.get('gate'), gate2: meta.get('gate2') }, nowMs);
   return gate ? { gate } : {};
 }
 

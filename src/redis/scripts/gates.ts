@@ -47,13 +47,13 @@ export async function otherShare(redis: Redis, { keys, gates, quota }: Partition
   return `maxPending and maxBytes ${allotted} instead of ${wanted}`;
 }
 
-/** Whether an older process has written over the share of a partition in strict order, or over its mark. */
+/** Whether an older process has written over a share that it does not know, or over its mark. */
 export async function isWrittenOver(
   redis: Redis,
   { keys }: PartitionRef,
-  { share, isStrict = false }: PartitionGates,
+  { share, isMarked = false }: PartitionGates,
 ): Promise<boolean> {
-  if (!isStrict) return false;
+  if (!isMarked) return false;
   const [gates, paused] = await redis.hmget(keys.meta, 'gates', 'paused');
   return gates !== share || leastVersionIn(paused) === undefined;
 }

@@ -3,7 +3,7 @@
  * its first use; whoever is first decides the number of partitions, everybody else takes what is there. Whoever reads it
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
-import { checkGateSettings, gateShare } from '../../job/gate.ts';
+import { checkGateSettings, gateShare, unknownToOlder } from '../../job/gate.ts';
 import { parseName } from '../../job/job.ts';
 import {
   AHEAD_DEFAULT_MS,
@@ -175,13 +175,14 @@ interface Overridden {
 /**
  * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
- * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order beside older processes
+ * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order and for two rates beside older processes
  */
 export async function setQueue(
   redis: Redis,
   { namespace, queue, by = NOBODY, ...said }: QueueSettings & Overridden & { readonly by?: Overriding | undefined },
 ): Promise<void> {
-  if (said.groupOrder === 'strict') await refuseBesideOlder(redis, namespace, queue);
+  const what = unknownToOlder(said);
+  if (what !== undefined) await refuseBesideOlder(redis, { namespace, queue, what });
   await override(redis, { namespace, queue, by }, ({ code, set }) => {
     // Limits of groups replace those of all groups, by whichever command these were set.
     const kept = said.groups === undefined ? Object.entries(set) : without(set, ['groups']);
@@ -190,17 +191,20 @@ export async function setQueue(
   });
 }
 
-/** Older processes start nothing in a queue in strict order, so whoever begins it is told of those that live. */
-async function refuseBesideOlder(redis: Redis, namespace: string, queue: string): Promise<void> {
+/** Older processes start nothing in a queue whose limits they do not know, so whoever sets these is told of those that live. */
+async function refuseBesideOlder(
+  redis: Redis,
+  { namespace, queue, what }: { readonly namespace: string; readonly queue: string; readonly what: string },
+): Promise<void> {
   const [older] = olderBeside(await presence(redis, namespace), queue);
   if (!older) return;
   throw new DuestreamError(
     'bad-input',
-    `queue ${queue} cannot begin strict order while ${older.role} ${older.id} on ${older.host} lives, which has duestream ${older.version ?? 'of before 0.2.0'} and would start none of its jobs; allowed: after all processes were updated. "duestream queues workers" says which version each one has`,
+    `queue ${queue} cannot have ${what} while ${older.role} ${older.id} on ${older.host} lives, which has duestream ${older.version ?? 'of before 0.2.0'} and would start none of its jobs; allowed: after all processes were updated. "duestream queues workers" says which version each one has`,
   );
 }
 
-/** Those of the living that serve or lead a queue and do not keep strict order. A daemon leads all queues. */
+/** Those of the living that serve or lead a queue and know neither strict order nor two rates. A daemon leads all queues. */
 export const olderBeside = (living: Awaited<ReturnType<typeof presence>>, queue: string): readonly Identity[] =>
   living.flatMap(({ identity }) => {
     if (!identity || identity.keepsOrder === true || identity.role === 'subscriber') return [];

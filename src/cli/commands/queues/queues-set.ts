@@ -15,7 +15,7 @@ import {
   settingWords,
   valueText,
 } from '../../../job/queue-settings.ts';
-import { rateText } from '../../../job/rate.ts';
+import { idleRate, type Rates, ratesText, rateText } from '../../../job/rate.ts';
 import { hintOf } from '../../../kernel/checks.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
@@ -57,6 +57,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set events --linger 20ms',
     'duestream queues set calls --unset rate --reason "the provider has recovered"',
     'duestream queues set mail --rate 10/s --concurrency 5',
+    'duestream queues set calls --rate 10/s,500/h --burst 1,50',
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set calls --per-group 2 --group-rate 60/m',
     'duestream queues set imports --per-group-max-pending 1000',
@@ -153,6 +154,14 @@ function sentences(queue: string, settings: QueueSettings): readonly string[] {
   });
 }
 
+/** Said of two rates of which one alone counts. */
+function idleNote(rates: Rates): string {
+  const found = idleRate(rates);
+  if (!found) return '';
+  const { idle, slower } = found;
+  return `; ${rateText(idle)} never counts, as ${rateText(slower)} lets no more than ${slower.burst} start at once: say a larger --burst for it`;
+}
+
 const most = (stored: number, some: string, none: string): string => (stored === 0 ? none : some);
 
 const SENTENCES: {
@@ -200,7 +209,8 @@ const SENTENCES: {
     const share = `${Number((of * 100).toFixed(5))} %`;
     return line`${queue} promises that ${share} of its jobs start within ${durationText(withinMs)}, over ${durationText(overMs)}; "duestream slo ${queue}" says whether it is kept`;
   },
-  rate: (queue, rate) => (rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${rateText(rate)}`),
+  rate: (queue, rate) =>
+    rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${ratesText(rate)}${idleNote(rate)}`,
   concurrency: (queue, max) =>
     most(
       max,

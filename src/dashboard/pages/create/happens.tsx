@@ -8,6 +8,7 @@ import { ownZone, timeText } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Axis, Bars, type Tick } from '../../parts/plot.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { ratesOf } from '../../parts/rates.ts';
 import { numberText, relativeText, spanText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import { When } from '../job/when.tsx';
@@ -147,10 +148,11 @@ function refusalText(refusal: Schemas['PreviewRefusal']): string {
 /** What will hold it: a pause, no worker, and the rate with those that come due before it. */
 function Obstacles({ set, preview: { dueMs, beside }, counts }: Stepped & { readonly counts: Counts }) {
   const { paused, workers, limits, waiting } = counts;
-  const { limit = 0, perMs = 0 } = limits?.rate ?? {};
   const nowMs = Date.now();
-  const perSecond = perMs === 0 ? 0 : (limit * 1000) / perMs;
-  const drain = perSecond === 0 ? undefined : drainOf(beside, { perSecond, dueMs, nowMs, waiting });
+  const drains = ratesOf(limits).flatMap(
+    ({ limit, perMs }) => drainOf(beside, { perSecond: (limit * 1000) / perMs, dueMs, nowMs, waiting }) ?? [],
+  );
+  const [drain] = drains.toSorted((one, other) => other.lateMs - one.lateMs);
   const free = drain?.freeMs;
   return (
     <>

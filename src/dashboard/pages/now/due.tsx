@@ -3,6 +3,7 @@ import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
 import { timeText, utcText, weekTimeText } from '../../parts/clock.ts';
 import { Axis, Bars, Cells, hourTicks } from '../../parts/plot.tsx';
+import { ratesOf, timeFor } from '../../parts/rates.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import { whereOf } from '../jobs/filters.ts';
@@ -49,14 +50,14 @@ function Worst({
 }) {
   const worst = steps.reduce((most, one) => (one.jobs > most.jobs ? one : most));
   const { queue = '', ofQueue } = worst;
-  const rate = queues.find((one) => one.queue === queue)?.limits?.rate;
-  const tookMs = rate === undefined ? 0 : (ofQueue / rate.limit) * rate.perMs;
+  const limits = queues.find((one) => one.queue === queue)?.limits;
+  const tookMs = timeFor(limits, ofQueue);
   const link = <a href={`#/simulate/${encodeURIComponent(queue)}`}>{queue}</a>;
   return (
     <>
       {said.known(all, numberText(all))} {said.worstHalf(weekTimeText(worst.fromMs), numberText(worst.jobs))}
       {ofQueue * 2 > worst.jobs ? said.mostOf(<a href={queueAddress(queue)}>{queue}</a>) : null}
-      {rate === undefined || tookMs < TOLD_MS ? null : said.takes(link, rateText(rate), durationText(tookMs))}.
+      {tookMs < TOLD_MS ? null : said.takes(link, ratesOf(limits).map(rateText).join(' + '), durationText(tookMs))}.
     </>
   );
 }

@@ -37,9 +37,9 @@ export function ChangeSetting({ queue, row, value, finish, close }: Changes) {
         <p>{said.docs[row.name] ?? row.doc}.</p>
         <Fields {...{ row, values, set: (part, text) => setValues({ ...values, [part]: text }) }} />
         <Reason value={reason} set={setReason} />
-        {['limit', 'rate', 'perGroup'].includes(row.kind) ? (
+        {['limit', 'rates', 'perGroup'].includes(row.kind) ? (
           <p>
-            <a href={`${addressOf('simulate', queue)}${queryOf({ rate: row.kind === 'rate' ? values[ON] : '' })}`}>
+            <a href={`${addressOf('simulate', queue)}${queryOf({ rate: row.kind === 'rates' ? values[ON] : '' })}`}>
               {said.simulate}
             </a>
           </p>
@@ -81,7 +81,7 @@ function Fields({ row, values, set }: FieldsOf) {
           name={said.value}
           value={values[ON] ?? ''}
           set={(text) => set(ON, text)}
-          hint={`${said.allowed(said.allowedOf[row.name] ?? row.allowed)} ${row.kind === 'limit' || row.kind === 'rate' ? said.emptyIs : ''}`}
+          hint={`${said.allowed(said.allowedOf[row.name] ?? row.allowed)} ${row.kind === 'limit' || row.kind === 'rates' ? said.emptyIs : ''}`}
         />
       );
   }
@@ -152,7 +152,7 @@ function changeOf({ kind, parts }: SettingRow, values: Values): unknown {
     case 'paths':
       return typedValue(kind, values[ON] ?? '') ?? [];
     case 'limit':
-    case 'rate':
+    case 'rates':
       return typedValue(kind, values[ON] ?? '') ?? false;
     default:
       return typedValue(kind, values[ON] ?? '') ?? 0;

@@ -16,10 +16,10 @@ import {
   type Tick,
 } from '../../parts/plot.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { mostIn, ratesText } from '../../parts/rates.ts';
 import { Table } from '../../parts/table.tsx';
 import { durationText, latenessText, numberText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
-import { rateText } from './say.tsx';
 import type { Minutes } from './seen.ts';
 import { msOf } from './values.ts';
 
@@ -74,14 +74,14 @@ export function Charts({ found, hour, settings }: Charted) {
 }
 
 interface Scales {
-  /** How many may start in a millisecond, and in words. */
-  readonly rate: { readonly perMs: number; readonly text: string } | undefined;
+  /** How many may start in a time, and in words. */
+  readonly rate: { readonly mostIn: (ms: number) => number | undefined; readonly text: string };
   /** What was promised of lateness. */
   readonly withinMs: number | undefined;
 }
 
 function scalesOf({ limits }: LiveQueue, settings: Charted['settings']): Scales {
-  const rate = limits?.rate && { perMs: limits.rate.limit / limits.rate.perMs, text: rateText(limits.rate) };
+  const rate = { mostIn: (ms: number) => mostIn(limits, ms), text: ratesText(limits) };
   const promise = settings?.settings.lateness;
   const within = typeof promise === 'object' ? promise.within : undefined;
   return { rate, withinMs: msOf(within) };
@@ -164,9 +164,9 @@ function gridOf(most: number): readonly number[] {
 function startsPlot(minutes: Minutes, span: Span, rate: Scales['rate']): Drawing {
   const { counts, start, stepMs } = minutes;
   const most = Math.max(...counts.promoted, ...start.count);
-  const allowed = rate === undefined ? undefined : rate.perMs * stepMs;
+  const allowed = rate.mostIn(stepMs);
   // A limit far above what happens would press it to the ground.
-  const limit = rate !== undefined && allowed !== undefined && allowed <= 4 * most ? allowed : undefined;
+  const limit = allowed !== undefined && allowed <= 4 * most ? allowed : undefined;
   const all = sumOf(start.count);
   const isFew = all <= FEW;
   const say = said.sayStarts(numberText(all));
@@ -182,7 +182,7 @@ function startsPlot(minutes: Minutes, span: Span, rate: Scales['rate']): Drawing
           { kind: 'area', points: pointsOf(minutes, counts.promoted), colour: 'was' },
           { kind: 'line', points: pointsOf(minutes, start.count), colour: 'now' },
         ],
-    ...(limit !== undefined && rate !== undefined && { limit: { value: limit, text: said.limit(rate.text) } }),
+    ...(limit !== undefined && { limit: { value: limit, text: said.limit(rate.text) } }),
     aside: keyOf([...(isFew ? [] : [['was', said.cameDue] as const]), ['now', said.started]]),
   };
 }

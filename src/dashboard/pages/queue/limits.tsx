@@ -1,9 +1,9 @@
 /** How much of each limit is used at this moment: room is grey, a full one is coloured. */
 import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
+import { ratesOf, ratesText } from '../../parts/rates.ts';
 import { bytesText, durationText, numberText, relativeText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
-import { rateText } from './say.tsx';
 import type { Why } from './seen.ts';
 
 const { limits: said, flow } = words.queue;
@@ -83,10 +83,10 @@ function rateGauge(
   why: Why | undefined,
   settings: LimitsSeen['settings'],
 ): Gauge | undefined {
-  const rate = limits?.rate;
-  if (rate === undefined) return undefined;
+  // Of two rates the faster one: a look sees a second, and who waits for the slower one is told that it is shut.
+  const mostPerSecond = Math.max(0, ...ratesOf(limits).map(({ limit, perMs }) => (limit * 1000) / perMs));
+  if (mostPerSecond === 0) return undefined;
   const held = why?.reasons.find(({ heldBy }) => heldBy === 'rate');
-  const mostPerSecond = (rate.limit * 1000) / rate.perMs;
   // A rate of less than one per second is full for longer than a look sees.
   const share = held === undefined ? perSecond.started / mostPerSecond : 1;
   const next = held?.nextMs === undefined ? undefined : Math.max(0, held.nextMs - (why?.nowMs ?? held.nextMs));
@@ -94,7 +94,7 @@ function rateGauge(
   return {
     name: said.rate,
     used: `${numberText(perSecond.started)}${flow.perSecond}`,
-    of: said.rateOf(rateText(rate)),
+    of: said.rateOf(ratesText(limits)),
     share,
     isFull: held !== undefined,
     note: `${note} ${setterText(settings, 'rate')}`,

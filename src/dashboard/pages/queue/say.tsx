@@ -4,6 +4,7 @@ import type { Schemas } from '../../api-types.ts';
 import type { LiveQueue } from '../../live.ts';
 import { Advice } from '../../parts/advice.tsx';
 import { dayMonthText, timeText } from '../../parts/clock.ts';
+import { ratesText } from '../../parts/rates.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { troubleOf } from '../../trouble.ts';
 import { words } from '../../words/words.ts';
@@ -108,7 +109,7 @@ function heldText({ heldBy, nextMs }: Reason, { waiting, limits }: LiveQueue): s
   if (heldBy === undefined) return say.line(jobs);
   switch (heldBy) {
     case 'rate':
-      return say.rate(jobs, limits?.rate === undefined ? '' : rateText(limits.rate));
+      return say.rate(jobs, ratesText(limits));
     case 'queue-full':
       return say.queueFull(jobs, numberText(limits?.concurrency ?? 0));
     case 'group-full':
@@ -116,14 +117,6 @@ function heldText({ heldBy, nextMs }: Reason, { waiting, limits }: LiveQueue): s
     case 'queue-closed':
       return say.closed(jobs, nextMs === undefined ? '–' : clockText(nextMs));
   }
-}
-
-const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** `10/s`, `7/90 s` */
-export function rateText({ limit, perMs }: NonNullable<Schemas['QueueLimits']['rate']>): string {
-  const unit = Object.entries(UNITS_MS).find(([, ms]) => ms === perMs)?.[0];
-  return `${numberText(limit)}/${unit ?? durationText(perMs)}`;
 }
 
 /** Of what is due, wherever it waits. */

@@ -1,4 +1,5 @@
 /** Values of settings: as they are typed into a field, as the API takes them, and as a person reads them. */
+import { quoted } from '../../parts/shell.ts';
 import { bytesText, durationText, numberText, shareText } from '../../parts/words.ts';
 import { groupLimits, type SettingPart, type SettingRow } from '../../setting-rows.ts';
 import { words } from '../../words/words.ts';
@@ -17,8 +18,8 @@ const NONE = 'none';
 export function textOf(kind: Kind, value: unknown): string {
   if (value === undefined) return '';
   if (value === false) return kind === 'flag' ? 'false' : NONE;
-  if (Array.isArray(value)) return value.join(', ');
-  if (kind === 'rate' && typeof value === 'object' && value !== null) {
+  if (Array.isArray(value)) return value.map((one) => textOf(kind, one)).join(', ');
+  if ((kind === 'rate' || kind === 'rates') && typeof value === 'object' && value !== null) {
     const {
       limit,
       per,
@@ -33,10 +34,11 @@ export function textOf(kind: Kind, value: unknown): string {
 export function typedValue(kind: Kind, text: string): unknown {
   const typed = text.trim();
   if (typed === '') return undefined;
-  if (typed === NONE && (kind === 'limit' || kind === 'rate' || kind === 'word')) return false;
+  if (typed === NONE && ['limit', 'rate', 'rates', 'word'].includes(kind)) return false;
   if (kind === 'flag') return typed === 'true';
   if (kind === 'paths') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
   if (kind === 'rate') return typedRate(typed);
+  if (kind === 'rates') return typedRates(typed);
   return /^\d+(\.\d+)?$/.test(typed) ? Number(typed) : typed;
 }
 
@@ -49,6 +51,22 @@ function typedRate(typed: string): unknown {
   if (limit === undefined || per === undefined) return typed;
   const time = /^\d/.test(per) ? per : `1${per}`;
   return { limit: Number(limit), per: time, ...(burst !== undefined && { burst: Number(burst) }) };
+}
+
+/** One, or two with a comma between: `10/s, 500/h burst 50`. */
+function typedRates(typed: string): unknown {
+  const rates = typed.split(/,(?!\s*burst)/).map((one) => typedRate(one.trim()));
+  return rates.length === 1 ? rates[0] : rates;
+}
+
+/** What was typed, as flags say it. @example rateFlags('10/s, 500/h burst 50') // '--rate 10/s,500/h --burst 1,50' */
+export function rateFlags(typed: string): string {
+  const rates = [typedRates(typed.trim())].flat();
+  const parts = rates.map((rate) => (typeof rate === 'object' && rate !== null ? rate : { said: rate, burst: 1 }));
+  const bursts = parts.map((part) => ('burst' in part ? part.burst : 1));
+  const texts = parts.map((part) => ('said' in part ? String(part.said) : textOf('rate', { ...part, burst: 1 })));
+  const burst = bursts.every((one) => one === 1) ? '' : ` --burst ${bursts.join(',')}`;
+  return `--rate ${quoted(texts.join(','))}${burst}`;
 }
 
 /** The parts that were typed. */
@@ -65,10 +83,10 @@ export function saidText({ kind, name, parts }: SettingRow, value: unknown): str
   if (value === undefined) return defaultText(name, kind);
   if (value === false) return kind === 'bounds' ? said.off : said.noLimit;
   if (value === true) return said.on;
-  if (Array.isArray(value)) return value.length === 0 ? said.noPath : value.join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? said.noPath : textOf(kind, value);
   if (typeof value !== 'object' || value === null) return valueText({ kind, name }, value);
   if (kind === 'groups') return said.groupsOwn(Object.keys(value).length);
-  if (kind === 'rate') return textOf('rate', value);
+  if (kind === 'rates') return textOf('rates', value);
   const given = value as Readonly<Record<string, unknown>>;
   return [...parts, ...groupLimits.filter(({ name: own }) => !parts.some((part) => part.name === own))]
     .flatMap((part) => partText(part, given[part.name]) ?? [])

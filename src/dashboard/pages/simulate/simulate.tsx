@@ -14,6 +14,7 @@ import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
+import { rateFlags, textOf, typedValue } from '../queue/values.ts';
 import { Knob } from './knob.tsx';
 import { OverTime } from './over-time.tsx';
 import '../../css/simulate.css';
@@ -141,7 +142,7 @@ export function Simulate({ path: [queue = ''], query }: Route) {
 /** A number that is none is refused by the API, in its words. */
 function bodyOf({ rate, concurrency, workers, slots, runTime, until }: Knobs) {
   const limits = {
-    ...(rate === '' ? {} : { rate }),
+    ...(rate === '' ? {} : { rate: typedValue('rates', rate) }),
     ...(concurrency === '' ? {} : { concurrency: Number(concurrency) }),
   };
   return {
@@ -245,7 +246,7 @@ function Fields({ queue, knobs, set, play }: FormOf) {
   return (
     <>
       {knob('rate', {
-        isNow: said.now(typeof rate === 'string' ? rate : said.none),
+        isNow: said.now(rate === undefined || rate === false ? said.none : textOf('rates', rate)),
         nowIs: perSecond,
         max: RATE_MAX,
         unit: '/s',
@@ -384,7 +385,7 @@ function Groups({ groups }: Pick<Run, 'groups'>) {
 function Command({ queue, knobs: { rate, concurrency } }: { readonly queue: string; readonly knobs: Knobs }) {
   if (rate === '' && concurrency === '') return null;
   const flags = [
-    ...(rate === '' ? [] : [`--rate ${quoted(rate)}`]),
+    ...(rate === '' ? [] : [rateFlags(rate)]),
     ...(concurrency === '' ? [] : [`--concurrency ${quoted(concurrency)}`]),
   ];
   return (
