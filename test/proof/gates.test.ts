@@ -47,18 +47,19 @@ interface Kind {
   readonly cuts?: boolean;
   readonly owns?: boolean;
   readonly strict?: boolean | 'at times';
+  readonly two?: boolean;
 }
 
 /** What was wrong in the first walk in which anything was, and how many jobs were let through. */
 async function walk(
   rounds: number,
-  { cuts = false, owns = false, strict = false }: Kind = {},
+  { cuts = false, owns = false, strict = false, two = false }: Kind = {},
 ): Promise<{ readonly wrong: string | undefined; readonly through: number; readonly kept: number }> {
   let [through, kept] = [0, 0];
   for (let round = 0; round < rounds; round += 1) {
     await redis.flushall();
     const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
-    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, strict });
+    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, strict, two });
     await world.begin();
     const wrong = await world.walk(STEPS);
     if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through, kept };
@@ -85,6 +86,17 @@ test('the same where groups have rates and limits of their own, and are closed',
 test('the same, cut off and called again', { timeout: 600_000 }, async () => {
   expect((await walk(ROUNDS / 2, { owns: true, cuts: true })).wrong).toBeUndefined();
 });
+
+for (const owns of [false, true]) {
+  const of = owns ? ', and groups have rates of their own and are closed' : '';
+  test(`each of two rates holds in any time${of}`, { timeout: 600_000 }, async () => {
+    expect((await walk(ROUNDS, { owns, two: true })).wrong).toBeUndefined();
+  });
+
+  test(`the same, cut off and called again${of}`, { timeout: 600_000 }, async () => {
+    expect((await walk(ROUNDS / 2, { owns, cuts: true, two: true })).wrong).toBeUndefined();
+  });
+}
 
 test('the same where strict order begins and ends while jobs run and wait', { timeout: 600_000 }, async () => {
   for (const owns of [false, true]) {
@@ -175,6 +187,17 @@ const PLANTED_ORDER: typeof PLANTED = [
   ],
 ];
 
+/** The same of two rates. */
+const PLANTED_RATES: typeof PLANTED = [
+  ['a turn of the second rate is not used', 'second.arrival + count * second.interval', 'second.arrival'],
+  [
+    'the second rate is not asked',
+    'second and math.min(turnsIn(gate), turnsIn(second)) or turnsIn(gate)',
+    'turnsIn(gate)',
+  ],
+  ['the first rate is not asked', 'math.min(turnsIn(gate), turnsIn(second))', 'turnsIn(second)'],
+];
+
 /**
  * Few walks leave the state behind in which one of these shows, so many have to be made. In CI `gates-mutants.test.ts` plants
  * them, and a story notices each at once.
@@ -202,6 +225,15 @@ test.each(PLANTED_ORDER)(
   async (_, words, instead) => {
     plant(words, instead);
     expect((await walk(PLANTED_ROUNDS, { strict: true })).wrong).toBeDefined();
+  },
+);
+
+test.each(PLANTED_RATES)(
+  'a planted bug of two rates is noticed: %s',
+  { timeout: 600_000 },
+  async (_, words, instead) => {
+    plant(words, instead);
+    expect((await walk(PLANTED_ROUNDS, { two: true })).wrong).toBeDefined();
   },
 );
 

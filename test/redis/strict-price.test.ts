@@ -1,4 +1,4 @@
-/** What strict order costs, in commands of Redis: little where a queue has it, nothing where it has not. */
+/** What strict order and a second rate cost, in commands of Redis: little where a queue has it, nothing where it has not. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { encodeRecord } from '../../src/job/codec.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
@@ -78,6 +78,17 @@ test('with strict order a job costs at most a twentieth of its commands more', a
   expect(lock).toBeGreaterThan(4 * JOBS);
   expect(strict / lock).toBeLessThanOrEqual(1.05);
   expect(strict).toBeGreaterThan(lock);
+});
+
+test('a second rate costs a field more of a call that lets jobs through, and a queue with one rate nothing', async () => {
+  const { hget: ofOne = 0, ...one } = await commandsOf('1 1000000 0 1');
+  await redis.flushall();
+  const { hget: ofTwo = 0, ...two } = await commandsOf('1 1000000 0 1 r1,1000000');
+  expect(ofOne).toBe(0);
+  expect(two).toEqual(one);
+  expect(ofTwo).toBeGreaterThan(0);
+  // As often as `serve` and `promote` are called.
+  expect(ofTwo).toBeLessThanOrEqual((one.time ?? 0) + (one.get ?? 0));
 });
 
 /** The commands of a job that expires as a dead letter, and of a commit that is refused halfway. */

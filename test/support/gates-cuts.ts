@@ -378,6 +378,28 @@ const setting: readonly GateCut[] = [
     call: (desk) => desk.limit('1000 1000 0 2', { slice: 1 }),
   },
   {
+    title: 'limit, when a second rate comes',
+    verb: 'limit',
+    most: [0, 0],
+    async reach(desk) {
+      await desk.begin('1000 1000 0 0');
+      await desk.line('x', 'y', 'z');
+      await desk.serve(1);
+    },
+    call: (desk) => desk.limit('1000 1000 0 0 r2000,1000', { slice: 1 }),
+  },
+  {
+    title: 'limit, when a second rate goes',
+    verb: 'limit',
+    most: [0, 0],
+    async reach(desk) {
+      await desk.begin('1000 1000 0 0 r2000,1000');
+      await desk.line('x', 'y', 'z');
+      await desk.serve(1);
+    },
+    call: (desk) => desk.limit('1000 1000 0 0', { slice: 1 }),
+  },
+  {
     title: 'mend-gates of everything',
     verb: 'mend-gates',
     most: [2, 0],

@@ -11,6 +11,7 @@ import type { Delivery } from '../../src/redis/scripts/replies.ts';
 import { type Desk, NOW, type Story, WAITS, WINDOW_MS } from './gates-desk.ts';
 import { orderStories } from './gates-order-stories.ts';
 import { ownStories } from './gates-own-stories.ts';
+import { rateStories } from './gates-rates-stories.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
 const ids = (prefix: string, count: number): string[] =>
@@ -1158,5 +1159,5 @@ const cutAt = (desk: Desk, verb: string, allowed: number, call: () => Promise<un
 /** Everything, by what it is about. */
 export const stories: readonly Story[] = [
   ...[...rates, ...limits, ...shortWay, ...bells],
-  ...[...heads, ...setting, ...mending, ...changing, ...ownStories, ...orderStories],
+  ...[...heads, ...setting, ...mending, ...changing, ...ownStories, ...orderStories, ...rateStories],
 ];

@@ -6,7 +6,7 @@
 import { encodeRecord } from '../../src/job/codec.ts';
 import { gateShare, type PartitionGates } from '../../src/job/gate.ts';
 import type { GateSettings, GroupSettings } from '../../src/job/queue-settings.ts';
-import type { Rate } from '../../src/job/rate.ts';
+import { type Rate, type Rates, ratesOf } from '../../src/job/rate.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
@@ -39,6 +39,21 @@ const RATES: readonly Rate[] = [
   { limit: 200, perMs: 1000, burst: 1 },
   { limit: 50, perMs: 1000, burst: 3 },
   { limit: 7, perMs: 1000, burst: 2 },
+];
+/** Two that both hold, the faster one first and last. */
+const PAIRS: readonly Rates[] = [
+  [
+    { limit: 200, perMs: 1000, burst: 1 },
+    { limit: 20, perMs: 1000, burst: 6 },
+  ],
+  [
+    { limit: 7, perMs: 1000, burst: 4 },
+    { limit: 50, perMs: 1000, burst: 2 },
+  ],
+  [
+    { limit: 50, perMs: 1000, burst: 3 },
+    { limit: 15, perMs: 1000, burst: 5 },
+  ],
 ];
 const HEADERS = [';t= high', '', ';t= low'] as const;
 
@@ -88,6 +103,7 @@ interface WorldOptions {
   readonly cuts: boolean;
   readonly owns: boolean;
   readonly strict?: boolean | 'at times';
+  readonly two?: boolean;
 }
 
 export class GatesWorld {
@@ -123,6 +139,8 @@ export class GatesWorld {
   readonly #owns: boolean;
   /** The queue is in strict order; with `at times` it begins and ends with the limits, while jobs run and wait. */
   readonly #strict: boolean | 'at times';
+  /** The queue has two rates. */
+  readonly #two: boolean;
   /** Of those in line, the class by which each was lined up. */
   readonly #linedUp = new Map<string, Class | undefined>();
   #leaders = 1;
@@ -132,13 +150,14 @@ export class GatesWorld {
   #kept = 0;
 
   /** @param cuts whether scripts are cut off between two writes, and called again */
-  constructor(redis: Redis, ref: PartitionRef, { seed, cuts, owns, strict = false }: WorldOptions) {
+  constructor(redis: Redis, ref: PartitionRef, { seed, cuts, owns, strict = false, two = false }: WorldOptions) {
     this.#redis = redis;
     this.#ref = ref;
     this.#jobs = createJobs(redis);
     this.#cuts = cuts;
     this.#owns = owns;
     this.#strict = strict;
+    this.#two = two;
     this.#random = randomFrom(seed);
     this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
     for (const name of this.#workers) this.#running.set(name, []);
@@ -275,20 +294,28 @@ export class GatesWorld {
     return { concurrency: perGroup, rate: groupRate, ...(groups[group] ?? groups[longest ?? '']) };
   }
 
-  /** In any time no more of a group were let through, and started, than its rate, a burst and 50 ms allow. */
+  /** In any time no more of a group, or of all, were let through, and started, than each rate, its burst and 50 ms allow. */
   #tooSoon(): string | undefined {
     for (const { entry, member } of [...this.#running.values()].flat()) {
       if (this.#begun.has(entry)) continue;
       this.#begun.add(entry);
       const [group, atMs] = [groupIn(member), this.#throughMs.get(entry)];
-      const { rate = 0 } = this.#limitsOf(group);
-      if (rate === 0 || atMs === undefined) continue;
-      const turns = [...(this.#turns.get(group) ?? []), atMs].sort((one, other) => one - other);
-      this.#turns.set(group, turns);
-      const wrong = tooMany(turns, rate);
-      if (wrong !== undefined) return `group ${group} had ${wrong}`;
+      if (atMs === undefined) continue;
+      const wrong =
+        this.#tooFast(group, ratesOf(this.#limitsOf(group).rate), atMs) ??
+        this.#tooFast('', this.#two ? ratesOf(this.#limits.rate) : [], atMs);
+      if (wrong !== undefined) return wrong;
     }
     return undefined;
+  }
+
+  /** @param group '' = all of the queue */
+  #tooFast(group: string, rates: readonly Rate[], atMs: number): string | undefined {
+    if (rates.length === 0) return undefined;
+    const turns = [...(this.#turns.get(group) ?? []), atMs].sort((one, other) => one - other);
+    this.#turns.set(group, turns);
+    const [wrong] = rates.flatMap((rate) => tooMany(turns, rate) ?? []);
+    return wrong && `group ${group} had ${wrong}`;
   }
 
   /** Somebody was let through, and another job has the group, or a dead letter holds it. */
@@ -490,7 +517,7 @@ export class GatesWorld {
   }
 
   #settingsOfNow(): GateSettings {
-    const rate: Rate | 0 = this.#random() < 0.3 ? this.#pick(RATES) : 0;
+    const rate: Rates | 0 = this.#two ? this.#pick(PAIRS) : this.#random() < 0.3 ? this.#pick(RATES) : 0;
     const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
     const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
     const isStrict = this.#strict === 'at times' ? this.#random() < 0.6 : this.#strict;

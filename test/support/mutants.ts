@@ -181,7 +181,7 @@ export const PARTS_OF_GATES: readonly string[] = [
   ...['gate', 'line', 'lanes', 'opening', 'turns', 'heads', 'letting-through', 'lining-up', 'leaving', 'giving-up'],
   ...['filling', 'own', 'closing', 'shutting', 'own-limits', 'sooner'],
   // And only one in strict order.
-  ...['keeping', 'yielding', 'vacating', 'vacancy', 'ordering', 'regaining', 'pausing', 'marking'],
+  ...['keeping', 'yielding', 'vacating', 'vacancy', 'ordering', 'regaining', 'pausing', 'marking', 'carrying'],
 ];
 /** Parts and verbs that only members of sets reach. `test/proof/sets.test.ts` has stories of them. */
 const PARTS_OF_SETS: readonly string[] = ['sets', 'callback', 'end-tags', 'joining', 'rejoining', 'stray'];
@@ -413,7 +413,12 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ['promotion', 'a line has no bound', "gate.lineMax - redis.call('ZCARD', keys.line)", 'gate.lineMax'],
   ['promotion', 'a pause lets through', 'isOpen and not paused and', 'isOpen and'],
   ['promotion', 'nobody looks where a bound ended the call', 'isCut and now or nil', 'nil'],
-  ['promotion', 'the next turn of the rate is not looked for', 'look = look or nextLookMs(gate)', 'tostring(look)'],
+  [
+    'promotion',
+    'the next turn of the rate is not looked for',
+    'look = look or nextTurnMs(keys.meta, gate)',
+    'tostring(look)',
+  ],
   ['promotion', 'who waits is the next due', 'not isWaiting(head) and head or nil', 'head'],
   ['promotion', 'who is due soon is forgotten', 'math.min(head or look, look)', 'look'],
   ['promotion', 'more go past than are wanted', 'batch, gate.wanted - backlog - through, gone)', 'batch, 9, gone)'],
@@ -440,6 +445,14 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ['gate', 'a closed queue is let through', 'not interval or gate.queueClosed > now', 'not interval'],
   ['gate', 'a turn forgets what is closed', 'gate.queueClosed, gate.groupsClosed)', '0, 0)'],
   ['gate', 'a change of a rate forgets what was started', 'ahead / before * gate.interval or ahead', '0 or ahead'],
+  ['gate', 'the first rate is not asked', 'math.min(turnsIn(gate), turnsIn(second))', 'turnsIn(second)'],
+  ['gate', 'the second rate is not asked', 'second and math.min(turnsIn(gate), turnsIn(second)) or', 'false or'],
+  ['gate', 'the second rate is looked for alone', 'isShut and math.max(look, other) or other', 'other'],
+  ['gate', 'a turn of the second rate is not used', 'count * second.interval', '0 * second.interval'],
+  ['gate', 'the second rate is forgotten', "second.arrival or tonumber(redis.call('HGET', meta, 'gate2') or 0)", '0'],
+  ['gate', 'older processes know of two rates', " or share:find(' r%d') ~= nil", ''],
+  ['carrying', 'what an older process took away is forgotten', 'arrival = second.arrival', 'arrival = 0'],
+  ['carrying', 'the last rate counts', 'math.max(ahead, aheadBy(', 'math.max(0, aheadBy('],
   ['gate', 'a partition may use a place too early', '50000 + (whole - 0.5)', '50000 + whole'],
   ['own', 'the state of a group has no rate', 'own.pace and text', 'false and text'],
   ['own', 'a closed group is let through', 'own.groupClosed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],

@@ -44,9 +44,12 @@ export function randomQueue(
     ...(random() < 0.5 && { rate: rate(20) }),
     ...(random() < 0.5 && { weight: 1 + below(4) }),
   };
+  const first = or(rate(60));
+  // Every fourth with a rate has a second one.
+  const second = { limit: 5 + (seed % 7), perMs: 1000, burst: 4 + (seed % 5) };
   const settings: GateSettings = {
     fair: true,
-    rate: or(rate(60)),
+    rate: first && seed % 4 === 3 ? [first, second] : first,
     concurrency: or(partitions + below(10)),
     perGroup: or(1 + below(3)),
     groupRate: random() < 0.3 ? rate(20) : undefined,
@@ -81,7 +84,10 @@ export function engineOf({ settings, slots, partitions, jobs }: PlayedQueue, beg
     nowMs: beginMs,
     jobs: columns,
     groups,
-    partitions: sharesOf(settings, partitions).map((share) => ({ ...share, nextTurnMs: 0, closedMs: 0 })),
+    partitions: sharesOf(settings, partitions).map(({ second, ...share }) => ({
+      ...{ ...share, nextTurnMs: 0, closedMs: 0 },
+      ...(second && { second: { ...second, nextTurnMs: 0 } }),
+    })),
     limitsOf: (group) => ({ ...groupShare(settings, group), nextTurnMs: 0, closedMs: 0 }),
     slots,
     running: [],

@@ -5,6 +5,7 @@ import { randomFrom } from '../../src/inspect/simulate/usual.ts';
 import { estimateOf, type Pacing, type WaitFacts, type WaitingLane } from '../../src/job/estimate.ts';
 import { groupShare } from '../../src/job/gate.ts';
 import type { GateSettings } from '../../src/job/queue-settings.ts';
+import { ratesOf } from '../../src/job/rate.ts';
 import { atOnce } from '../../src/kernel/steps.ts';
 import { read } from '../support/repository.ts';
 import { engineOf, type PlayedJob, type PlayedQueue } from '../support/simulated.ts';
@@ -181,7 +182,8 @@ function factsAt(
   }
   const isBefore = (one: { readonly group: string; readonly priority: number; readonly at: number }) =>
     one.group === own.group && one.priority === own.priority && one.at < job;
-  const { rate, concurrency = 0 } = settings;
+  const { concurrency = 0 } = settings;
+  const [first] = ratesOf(settings.rate);
   return {
     nowMs,
     slots: queue.slots,
@@ -192,7 +194,7 @@ function factsAt(
     lanes: [...lanes.values()],
     queue: {
       ...{ most: concurrency, running: engine.running, closedMs: 0, nextTurnMs: engine.turnMs(0) },
-      intervalUs: rate ? (rate.perMs * 1000) / rate.limit : 0,
+      intervalUs: first ? (first.perMs * 1000) / first.limit : 0,
     },
     groups: new Map(
       queue.names.map((name, nth) => {

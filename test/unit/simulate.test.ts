@@ -7,7 +7,7 @@ import { addUsual, randomFrom, runTimesOf, usualOf } from '../../src/inspect/sim
 import { groupShare } from '../../src/job/gate.ts';
 import { addTime, noTally } from '../../src/job/minutes.ts';
 import { saidOf } from '../../src/job/queue-settings.ts';
-import type { Rate } from '../../src/job/rate.ts';
+import { type Rate, ratesOf } from '../../src/job/rate.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { type PlayedQueue, partitionOfGroup, playedByEngine, randomQueue, sharesOf } from '../support/simulated.ts';
 
@@ -62,7 +62,8 @@ describe('the engine', () => {
       const most = mostAtOnce(queue, starts, (at) => placeOf(at) === partition);
       if (share.concurrency > 0) expect(most).toBeLessThanOrEqual(share.concurrency);
     }
-    if (settings.rate && partitions === 1) expect(isFaster(starts, settings.rate)).toBe(false);
+    const rates = partitions === 1 ? ratesOf(settings.rate) : [];
+    expect(rates.filter((rate) => isFaster(starts, rate))).toEqual([]);
     const groups = [...new Set(jobs.map(({ group }) => group))];
     expect(groups.flatMap((group) => wrongInGroup(queue, starts, group))).toEqual([]);
   });

@@ -162,6 +162,20 @@ test('a rate lets jobs through at its pace, with its burst and 50 ms of toleranc
   ]);
 });
 
+test('of two rates each holds: one keeps jobs apart, the other one holds them after its burst', async () => {
+  const q = defineQueue('q', { rate: ['10/s', { limit: 60, per: '1m', burst: 3 }] });
+  const { kit, starts } = kitOf(q);
+  await kit.client.scheduleMany(q, many('abcde'));
+  await kit.advance('2s');
+  expect(starts()).toEqual([
+    ['a', 0],
+    ['b', 50],
+    ['c', 150],
+    ['d', 950],
+    ['e', 1950],
+  ]);
+});
+
 test('a job that expired before its turn gives the turn of the rate back', async () => {
   const q = defineQueue('q', { rate: '1/s' });
   const { kit, starts } = kitOf(q);

@@ -119,6 +119,19 @@ describe('limits', () => {
     expect(await found('limits')).toMatchObject({ status: 'ok' });
   });
 
+  test('of which one of two rates never counts are told, with the burst that is missing', async () => {
+    const slower = { limit: 500, perMs: 3_600_000, burst: 1 };
+    const rate = [{ limit: 10, perMs: 1000, burst: 1 }, slower] as const;
+    await setQueue(the.redis, { namespace: 't', queue: 'two', rate });
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: '"two" has the rates 10/s and 500/h, and 10/s never counts: 500/h lets no more than 1 start at once',
+      advice: "give 500/h of two a larger burst, such as { limit: 500, per: '1h', burst: 10 }, or one rate alone",
+    });
+    await setQueue(the.redis, { namespace: 't', queue: 'two', rate: [rate[0], { ...slower, burst: 10 }] });
+    expect((await look()).status).toBe('ok');
+  });
+
   test('of which one partition has waited at its share for a minute, while the other has room, are told', async () => {
     await setQueue(the.redis, { namespace: 't', queue: 'two', concurrency: 2 });
     await the.redis.xadd(partition(0).keys.ready, '*', 'member', 'j:runs', 'due', '1');

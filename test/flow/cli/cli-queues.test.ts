@@ -529,6 +529,11 @@ describe('limits of what runs', () => {
   test.each([
     [['--rate', '10/s', '--burst', '3'], 'q starts 10/s, burst 3'],
     [['--rate', '7/90s'], 'q starts 7 per 90s'],
+    [['--rate', '10/s,500/h', '--burst', '1,50'], 'q starts 10/s and 500/h, burst 50'],
+    [
+      ['--rate', '10/s,500/h'],
+      'q starts 10/s and 500/h; 10/s never counts, as 500/h lets no more than 1 start at once: say a larger --burst for it',
+    ],
     [['--rate', 'none'], 'q has no rate'],
     [['--concurrency', '1'], 'q runs at most 1 job at a time'],
     [['--per-group', '2'], 'q runs at most 2 jobs of each group at a time'],
@@ -545,6 +550,13 @@ describe('limits of what runs', () => {
   test.each([
     [['--rate', '10'], 'rate is "10"; allowed: a text such as 10/s'],
     [['--burst', '5'], 'say --rate beside --burst'],
+    [
+      ['--rate', '10/s,500/h', '--burst', '5'],
+      '--burst has 1 number and --rate 2; allowed: one number for each rate, such as --rate 10/s,500/h --burst 1,50',
+    ],
+    [['--rate', '1/s,2/m,3/h'], 'or two of them in a list'],
+    [['--rate', '10/s,none'], 'allowed: a text such as 10/s'],
+    [['--per-group', '1', '--group-rate', '1/s,2/m'], 'per of rate is "s,2/m"'],
     [['--per-group', '0'], '--per-group'],
   ])('are refused for %j', async (flags, words) => {
     const { code, err } = await due(['queues', 'set', 'q', ...flags]);

@@ -146,6 +146,20 @@ describe('a backlog of a queue with a rate', () => {
     expect((await say(['--until', '+1h'])).out).toMatch(/; with what becomes due 4\d\d\d still wait at .* UTC$/m);
   });
 
+  test('of two rates takes as long as the slower one, once that has let its burst start', async () => {
+    const rate = [
+      { limit: 10, perMs: 1000, burst: 1 },
+      { limit: 1, perMs: 1000, burst: 101 },
+    ] as const;
+    await setQueue(the.redis, { namespace, queue: 'q', rate });
+    await the.scheduleAll(Array.from({ length: 601 }, (_, at) => item(`late${at}`)));
+    await the.promote({ nowMs: Date.now(), limit: 1000 });
+    const { atMs, backlogs } = await schedules.forecast({ until: ahead(HOUR) });
+    const [{ waitingThroughMs, throughMs = 0 } = { waitingThroughMs: 0 }] = backlogs;
+    expect(backlogs).toMatchObject([{ rate: '10/s and 1/s, burst 101', perSecond: 1, waiting: 600 }]);
+    expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([500_000, 500_000]);
+  });
+
   test('is none where the queue is paused, or nobody waits in line', async () => {
     await setQueue(the.redis, { namespace, queue: 'q', rate: { limit: 10, perMs: 1000, burst: 1 } });
     await the.scheduleAll([item('noon', { dueMs: Date.now() + HOUR })], { nowMs: Date.now() });

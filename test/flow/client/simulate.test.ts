@@ -1,6 +1,7 @@
 /** `duestream simulate`: what it reads of a queue, what it says, and that a real partition starts its jobs at the same times. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addTime, MINUTE_MS, noTally, stateText } from '../../../src/job/minutes.ts';
+import type { Rates } from '../../../src/job/rate.ts';
 import { writePart } from '../../../src/kernel/path-part.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
@@ -174,18 +175,18 @@ describe('a job that waits', () => {
   const startsOf = async (id: string) => (await api.ask(`GET /v1/queues/mails/jobs/${writePart(id)}`)).body.starts;
 
   /** Five jobs in line at a rate, by a leader and a clock of their own. */
-  async function lineUp(): Promise<Desk> {
-    await declareQueue(redis, { namespace: 'duestream', queue: 'mails', partitions: 1, rate: RATE });
+  async function lineUp(rate: Rates = RATE): Promise<Desk> {
+    await declareQueue(redis, { namespace: 'duestream', queue: 'mails', partitions: 1, rate });
     const desk = new Desk(redis, ref);
     desk.nowMs = Date.now();
-    await desk.begin({ rate: RATE });
+    await desk.begin({ rate });
     await desk.line('a', 'b', 'c', 'd', 'e');
     return desk;
   }
   const RATE = { limit: 1, perMs: 10_000, burst: 1 };
 
-  test('is told when it starts, in show and over HTTP, by its rate and what comes before it', async () => {
-    const desk = await lineUp();
+  /** A worker with four slots, whose runs of the last hour took 100 ms. */
+  async function serving(desk: Desk): Promise<void> {
     const identity = { id: 'w1', role: 'worker', host: 'h', pid: 1, startedMs: 0, queues: ['mails'] } as const;
     await beat(redis, { namespace: 'duestream', identity: { ...identity, slots: { mails: 4 } }, ttlMs: 60_000 });
     const minute = Math.floor(desk.nowMs / MINUTE_MS);
@@ -198,6 +199,11 @@ describe('a job that waits', () => {
       text: stateText(state),
     }));
     await writeStates(redis, ref, { at: { minute, since: minute - 9 }, states });
+  }
+
+  test('is told when it starts, in show and over HTTP, by its rate and what comes before it', async () => {
+    const desk = await lineUp();
+    await serving(desk);
     const starts = await startsOf('e');
     expect(starts).toMatchObject({ kind: 'about', before: 3, pacedBy: 'rate', perSecond: 0.1 });
     const place = ['--redis', api.redis.url, '--namespace', 'duestream'];
@@ -207,6 +213,18 @@ describe('a job that waits', () => {
     expect(why.out).toMatch(/^last start +in about \d+ s: 3 jobs before it, at 6\/min by the rate$/m);
     const { lastStart } = (await api.ask('GET /v1/queues/mails/why')).body;
     expect(lastStart).toMatchObject({ kind: 'about', before: 3, pacedBy: 'rate', perSecond: 0.1 });
+  });
+
+  test('is told when it starts by the slower of two rates, once that has let its burst start', async () => {
+    const rate = [
+      { limit: 10, perMs: 1000, burst: 1 },
+      { limit: 1, perMs: 10_000, burst: 3 },
+    ] as const;
+    const desk = await lineUp(rate);
+    await serving(desk);
+    // One was let through, two more have a turn of both, and the fourth of the slower rate is that of d.
+    expect(await startsOf('c')).toMatchObject({ kind: 'about', before: 1, pacedBy: 'rate', perSecond: 10 });
+    expect(await startsOf('e')).toMatchObject({ kind: 'about', before: 3, pacedBy: 'rate', perSecond: 0.1 });
   });
 
   test('is told why nobody can tell it', async () => {
