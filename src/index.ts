@@ -154,6 +154,9 @@ export type {
   UnreadableSchedule,
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
+export type { TargetResult } from './dispatch/answers.ts';
+export { type CallUrlOptions, callUrl } from './dispatch/call-url.ts';
+export type { Certificate, EgressProxy } from './dispatch/send/dial.ts';
 export {
   type SignedHeaders,
   signWebhook,

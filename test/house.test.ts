@@ -27,10 +27,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'telemetry'],
   // The calls of a client as rows of a database, and the relay that makes them.
   sql: ['kernel', 'job', 'client', 'telemetry'],
-  // Calls of URLs: how they are signed.
-  dispatch: ['kernel'],
   // What a daemon does for workers in other languages; the HTTP API is its only caller.
   remote: ['kernel', 'job', 'redis'],
+  // Calls of URLs: how they are signed, where they may go, and the handler that makes them.
+  dispatch: ['kernel', 'job', 'worker'],
   metrics: ['kernel', 'job', 'redis', 'telemetry'],
   // What people look at, by whichever window. config: for the type of what is remembered.
   inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],

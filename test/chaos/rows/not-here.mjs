@@ -20,7 +20,7 @@ export const notHere = [
   { id: 'F81', title: 'payloads that are markup', reason: shown('test/browser/hostile.test.ts') },
   { id: 'F82', title: 'requests of other sites', reason: shown('test/flow/api/api-gates.test.ts') },
   { id: 'F83', title: 'a dashboard that is open to everybody', reason: shown('test/flow/api/api-access.test.ts') },
-  { id: 'F85', title: 'webhooks to addresses inside', reason: 'there are no webhooks' },
+  { id: 'F85', title: 'webhooks to addresses inside', reason: shown('test/flow/targets/ssrf.test.ts') },
   { id: 'F89', title: 'cron expressions that cost much', reason: COSTLY },
   { id: 'F90', title: 'slow clients and idle sockets', reason: shown('test/flow/http/http-lifecycle.test.ts') },
 ];
