@@ -1,3 +1,3 @@
 module github.com/duestream/duestream/clients/go
 
-go 1.21
+go 1.19

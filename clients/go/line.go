@@ -25,6 +25,9 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%d %s: %s", r.Status, r.Code, r.Detail) }
 
+// No pause between two sends is longer.
+const longestPause = 5 * time.Second
+
 var errUnanswered = errors.New("no daemon has answered")
 
 // line is how a worker reaches its daemons.
@@ -54,13 +57,17 @@ func (l *line) call(ctx context.Context, verb string, body map[string]any, answe
 		if verb == "claim" {
 			body["again"] = true
 		}
-		wait := time.Duration(float64(pause) * (0.5 + rand.Float64()/2))
+		if wait := time.Duration(float64(pause) * (0.5 + rand.Float64()/2)); after < wait {
+			after = wait
+		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(max(wait, after)):
+		case <-time.After(after):
 		}
-		pause = min(5*time.Second, 2*pause)
+		if pause *= 2; pause > longestPause {
+			pause = longestPause
+		}
 	}
 }
 
@@ -102,7 +109,10 @@ func (l *line) send(ctx context.Context, verb string, body map[string]any, answe
 	}
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500 {
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-		return min(5*time.Second, time.Duration(seconds)*time.Second), errUnanswered
+		if after := time.Duration(seconds) * time.Second; after < longestPause {
+			return after, errUnanswered
+		}
+		return longestPause, errUnanswered
 	}
 	refusal := &Refused{Status: response.StatusCode}
 	_ = json.Unmarshal(said, refusal)

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Why the context of a handler ended: context.Cause says it.
+// Why the context of a handler ended: job.Stopped says it.
 var (
 	ErrCancelled = errors.New("cancelled")
 	ErrLeaseLost = errors.New("lease lost")
@@ -39,7 +39,7 @@ type Job struct {
 	Run                        string // Opaque.
 	Begin                      bool   // At most once.
 	until                      time.Time
-	stop                       context.CancelCauseFunc
+	stop                       context.CancelFunc
 	mu                         sync.Mutex
 	why                        error
 	told                       map[string]any
@@ -57,11 +57,12 @@ func (job *Job) end(why error) {
 	defer job.mu.Unlock()
 	if job.why == nil {
 		job.why = why
-		job.stop(why)
+		job.stop()
 	}
 }
 
-func (job *Job) reason() error {
+// Stopped says why the handler is to end; nil: it is not.
+func (job *Job) Stopped() error {
 	job.mu.Lock()
 	defer job.mu.Unlock()
 	return job.why
@@ -141,7 +142,7 @@ func Run(ctx context.Context, options Options, handle Handler) error {
 	}
 	w.line = line{urls: w.URLs, queue: w.Queue, token: w.Token, pid: os.Getpid()}
 	w.line.name = fmt.Sprintf("h-%s-%s", w.Label, hex.EncodeToString(random))
-	claiming, stopClaims := context.WithCancelCause(ctx)
+	claiming, stopClaims := context.WithCancel(ctx)
 	living, die := context.WithCancel(context.Background())
 	defer die()
 	failed := make(chan error, 3)
@@ -153,8 +154,11 @@ func Run(ctx context.Context, options Options, handle Handler) error {
 	case <-ctx.Done():
 	case failure = <-failed:
 	}
-	stopClaims(ErrShutdown)
-	return errors.Join(failure, w.leave(living, failure == nil))
+	stopClaims()
+	if err := w.leave(living, failure == nil); failure == nil {
+		return err
+	}
+	return failure
 }
 
 func (w *worker) leave(ctx context.Context, isWelcome bool) error {
@@ -173,7 +177,7 @@ func (w *worker) leave(ctx context.Context, isWelcome bool) error {
 		return nil
 	}
 	for len(ends) > 0 {
-		n := min(runsMax, len(ends))
+		n := least(runsMax, len(ends))
 		if err := w.call(ctx, "settle", map[string]any{"runs": ends[:n]}, nil, 5); err != nil {
 			return err
 		}
@@ -199,7 +203,7 @@ func (w *worker) claimAll(ctx, living context.Context) error {
 		}
 		w.mu.Lock()
 		w.claimed, w.polling = w.takeEnds(), true
-		body := map[string]any{"seq": seq, "max": min(runsMax, w.Concurrency-len(w.running)), "running": len(w.running),
+		body := map[string]any{"seq": seq, "max": least(runsMax, w.Concurrency-len(w.running)), "running": len(w.running),
 			"wait": w.Wait.Milliseconds(), "ends": append([]map[string]any{}, w.claimed...)}
 		w.mu.Unlock()
 		w.tell(w.settle)
@@ -228,7 +232,7 @@ func (w *worker) beginAll(ctx context.Context, jobs []*Job, sent time.Time) {
 	contexts := make([]context.Context, len(jobs))
 	for at, job := range jobs {
 		job.until = sent.Add(w.lease)
-		contexts[at], job.stop = context.WithCancelCause(ctx)
+		contexts[at], job.stop = context.WithCancel(ctx)
 	}
 	// An answer that was read late: what is still ours is asked first.
 	kept := make([]string, 0)
@@ -263,7 +267,7 @@ func (w *worker) run(ctx context.Context, job *Job) {
 		}
 	}
 	end := w.endOf(ctx, job)
-	why := job.reason()
+	why := job.Stopped()
 	// What is not ours any more, and what goes back at a stop, is not settled.
 	if why == ErrLeaseLost || why == ErrTimeout || (why == ErrShutdown && end["end"] != "complete") {
 		return
@@ -324,8 +328,15 @@ func (w *worker) settleAll(ctx context.Context) error {
 	}
 }
 
+func least(one, other int) int {
+	if one < other {
+		return one
+	}
+	return other
+}
+
 func (w *worker) takeEnds() []map[string]any {
-	n := min(runsMax, len(w.ends))
+	n := least(runsMax, len(w.ends))
 	ends := w.ends[:n]
 	w.ends = append([]map[string]any{}, w.ends[n:]...)
 	return ends
@@ -355,8 +366,8 @@ func (w *worker) beatAll(ctx context.Context) error {
 			}
 		}
 		w.mu.Unlock()
-		for ; len(jobs) > 0; jobs = jobs[min(runsMax, len(jobs)):] {
-			some := jobs[:min(runsMax, len(jobs))]
+		for ; len(jobs) > 0; jobs = jobs[least(runsMax, len(jobs)):] {
+			some := jobs[:least(runsMax, len(jobs))]
 			if len(w.beatFor(ctx, some, 1)) < len(some) {
 				rest = w.beat / 10
 			}
