@@ -118,12 +118,14 @@ type worker struct {
 	polling bool
 	wake    chan struct{} // A slot is free.
 	settle  chan struct{} // There are ends.
+	paced   chan struct{} // A claim has said how often to beat.
 }
 
 // Run works until ctx ends, or a daemon refuses the worker. Each call of it is a worker with a name of its own.
 func Run(ctx context.Context, options Options, handle Handler) error {
 	w := &worker{Options: options, handle: handle, lease: 15 * time.Second, beat: 5 * time.Second}
 	w.running, w.wake, w.settle = map[string]*Job{}, make(chan struct{}, 1), make(chan struct{}, 1)
+	w.paced = make(chan struct{}, 1)
 	if w.Concurrency < 1 {
 		w.Concurrency = 10
 	}
@@ -224,6 +226,7 @@ func (w *worker) claimAll(ctx, living context.Context) error {
 		w.lease = time.Duration(answer.LeaseMs) * time.Millisecond
 		w.beat = time.Duration(answer.BeatMs) * time.Millisecond
 		w.mu.Unlock()
+		w.tell(w.paced)
 		w.beginAll(living, answer.Jobs, sent)
 	}
 }
@@ -350,15 +353,19 @@ func (w *worker) tell(channel chan struct{}) {
 }
 
 func (w *worker) beatAll(ctx context.Context) error {
-	rest := w.beat
-	for {
+	for last, hurry := time.Now(), time.Duration(1); ; {
+		w.mu.Lock()
+		rest := w.beat / hurry
+		w.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(rest):
+		case <-w.paced:
+			continue
+		case <-time.After(time.Until(last.Add(rest))):
 		}
+		last, hurry = time.Now(), 1
 		w.mu.Lock()
-		rest = w.beat
 		jobs := make([]*Job, 0, len(w.running))
 		for _, job := range w.running {
 			if !job.Begin {
@@ -369,7 +376,7 @@ func (w *worker) beatAll(ctx context.Context) error {
 		for ; len(jobs) > 0; jobs = jobs[least(runsMax, len(jobs)):] {
 			some := jobs[:least(runsMax, len(jobs))]
 			if len(w.beatFor(ctx, some, 1)) < len(some) {
-				rest = w.beat / 10
+				hurry = 10
 			}
 		}
 	}

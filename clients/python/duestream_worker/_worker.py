@@ -227,7 +227,9 @@ class Worker:
                 if answer:
                     self._claimed = []
             if answer:
-                self._lease, self._beat = answer["leaseMs"] / 1000, answer["beatMs"] / 1000
+                with self._changed:
+                    self._lease, self._beat = answer["leaseMs"] / 1000, answer["beatMs"] / 1000
+                    self._changed.notify_all()
                 self._begin_all([Job(one, sent + self._lease) for one in answer["jobs"]], sent)
 
     def _begin_all(self, jobs: List[Job], sent: float) -> None:
@@ -302,16 +304,18 @@ class Worker:
                 self._changed.notify_all()
 
     def _beat_all(self) -> None:
-        rest = self._beat
+        last, hurry = time.monotonic(), 1
         while not self._is_over:
-            time.sleep(rest)
             with self._changed:
+                # A claim says how often to beat, and may say it meanwhile.
+                while not self._is_over and (rest := last + self._beat / hurry - time.monotonic()) > 0:
+                    self._changed.wait(rest)
                 jobs = [job for job in self._running.values() if not job._begin and job._why not in LOST]
-            rest = self._beat
+            last, hurry = time.monotonic(), 1
             for at in range(0, len(jobs), RUNS_MAX):
                 some = jobs[at:at + RUNS_MAX]
                 if len(self._beat_for(some, tries=1)) < len(some):
-                    rest = self._beat / 10
+                    hurry = 10
 
     def _beat_for(self, jobs: List[Job], *, tries: int) -> List[str]:
         """Extends their leases by what is answered. Those whose lease ran out meanwhile are told."""
