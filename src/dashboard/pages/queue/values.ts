@@ -46,17 +46,22 @@ const OWN_RATE = /^(\d+)\s*\/\s*(\d+\s*\w+)(?:,?\s*burst\s+(\d+))?$/;
 const BURST = /^(\d+)\s*\/\s*([smhd])(?:,?\s*burst\s+(\d+))$/;
 
 /** `10/s` is said as it is; a time of its own and a burst have parts. */
-function typedRate(typed: string): unknown {
+type TypedRate = string | { readonly limit: number; readonly per: string; readonly burst?: number };
+
+function typedRate(typed: string): TypedRate {
   const [, limit, per, burst] = OWN_RATE.exec(typed) ?? BURST.exec(typed) ?? [];
   if (limit === undefined || per === undefined) return typed;
   const time = /^\d/.test(per) ? per : `1${per}`;
   return { limit: Number(limit), per: time, ...(burst !== undefined && { burst: Number(burst) }) };
 }
 
-/** One, or two with a comma between: `10/s, 500/h burst 50`. */
-function typedRates(typed: string): unknown {
+/** One, or two with a comma between: `10/s, 500/h burst 50`; or none. */
+export function typedRates(text: string): TypedRate | readonly TypedRate[] | false {
+  const typed = text.trim();
+  if (typed === NONE) return false;
   const rates = typed.split(/,(?!\s*burst)/).map((one) => typedRate(one.trim()));
-  return rates.length === 1 ? rates[0] : rates;
+  const [first = typed, ...others] = rates;
+  return others.length === 0 ? first : rates;
 }
 
 /** What was typed, as flags say it. @example rateFlags('10/s, 500/h burst 50') // '--rate 10/s,500/h --burst 1,50' */

@@ -14,7 +14,7 @@ import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
-import { rateFlags, textOf, typedValue } from '../queue/values.ts';
+import { rateFlags, textOf, typedRates } from '../queue/values.ts';
 import { Knob } from './knob.tsx';
 import { OverTime } from './over-time.tsx';
 import '../../css/simulate.css';
@@ -142,7 +142,7 @@ export function Simulate({ path: [queue = ''], query }: Route) {
 /** A number that is none is refused by the API, in its words. */
 function bodyOf({ rate, concurrency, workers, slots, runTime, until }: Knobs) {
   const limits = {
-    ...(rate === '' ? {} : { rate: typedValue('rates', rate) }),
+    ...(rate === '' ? {} : { rate: typedRates(rate) }),
     ...(concurrency === '' ? {} : { concurrency: Number(concurrency) }),
   };
   return {
