@@ -65,7 +65,7 @@ export const UNTOLD = {
   'no-worker': 'no worker that lives serves the queue',
   'slots-unknown': 'a worker does not say how many jobs it runs at a time',
   'few-runs': 'fewer than 20 jobs ran in the last hour, so nobody knows how long they run',
-  'group-kept': 'another job has its group until it is over, and waits itself',
+  'group-kept': 'another job, or a dead letter, has its group, and nobody knows until when',
   'many-lanes': 'jobs of more than 1,000 groups wait or run',
   'others-first': 'jobs of other groups or priorities come first, and nobody knows how many will come',
   unsteady: 'jobs start at another pace than the limits and the run times say',

@@ -186,6 +186,8 @@ export interface GateShare {
   readonly places?: Places;
   /** Of two rates the slower one: both hold. */
   readonly second?: Pace;
+  /** Jobs of a group start in strict order. */
+  readonly isStrict?: true;
 }
 
 /** One place of each interval. */
@@ -253,7 +255,9 @@ export function readShare(share: string): GateShare {
   const [, own] = / s(\d+\/\d+\/\d+)/.exec(share) ?? [];
   const [, secondUs, secondBurst, others] = / r([\d.]+),(\d+)(?:,(\S+))?/.exec(share) ?? [];
   const second = secondUs !== undefined && paceOf(Number(secondUs), Number(secondBurst), others);
-  return { ...paceOf(intervalUs, burst, own), concurrency, perGroup, ...(second && { second }) };
+  const isStrict = / sh?( |$)/.test(share);
+  const limits = { concurrency, perGroup, ...(isStrict && { isStrict }) };
+  return { ...paceOf(intervalUs, burst, own), ...limits, ...(second && { second }) };
 }
 
 /** @param text which partition it is, how many there are, and the burst of all; undefined: it has no places of its own */

@@ -237,10 +237,13 @@ function obstacleOf(queue: string, heldBy: HeldBy, those: readonly SeenPartition
   });
   const first = next.sort((one, other) => one.inMs - other.inMs)[0];
   const who = heldBy === 'group-full' ? `; to see who holds them: duestream groups ls ${queue} --top` : '';
+  // In strict order more than one at a time is refused.
+  const isFixed = heldBy === 'group-full' && those.every(({ gate }) => gate?.isStrict);
+  const more = isFixed ? '' : `; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`;
   return {
     code: 'waiting',
     text: `${text}: ${HOLDS[heldBy].text(span(first?.inMs ?? 0))}`,
-    advice: `each starts when its turn comes${who}; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`,
+    advice: `each starts when its turn comes${who}${more}`,
     heldBy,
     ...(first && { nextMs: first.nextMs }),
   };
