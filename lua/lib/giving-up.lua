@@ -1,11 +1,11 @@
 -- giving-up: entries leave ready otherwise than by a completion, and whoever waits for the room
 -- they leave is let through.
--- GIVES   giveUp(keys, state, now, micros, entries, members, isUnused, isOver): state is gates,
---         gate and paused of K:meta; isUnused: no handler has run, so the turns of the rate are
---         given back; isOver: as leaveReady has it
+-- GIVES   giveUp(keys, state, now, micros, entries, members, unused, isOver): state is gates,
+--         gate and paused of K:meta; unused: the members for which no handler has run, whose turns
+--         of the rate are given back, or false; isOver: as leaveReady has it
 -- NEEDS   gate, own, pausing, leaving, letting-through
 -- RULE    The bell rings in the same call, so that nobody has to notice the room.
-local function giveUp(keys, state, now, micros, entries, members, isUnused, isOver)
+local function giveUp(keys, state, now, micros, entries, members, unused, isOver)
   local gate
   if state[1] then
     --@lazy
@@ -18,7 +18,7 @@ local function giveUp(keys, state, now, micros, entries, members, isUnused, isOv
   leaveReady(keys, gate, entries, members, isOver)
   if gate then
     --@lazy
-    refundAll(keys, gate, isUnused and members or {})
+    refundAll(keys, gate, unused or {})
     if not state[3] then
       -- @ring-bell
       ringBell(keys, gate)

@@ -3,10 +3,18 @@
 --         call.others, as start replies it
 -- NEEDS   run, tombstone, mint, pending, turn-away, lateness, stale
 -- RULE    The attempt is counted before anything is parsed, so that a record that kills its reader
---         is still counted.
+--         is still counted. An entry that leaves ready gives its turn of a rate back, but not where
+--         a worker has started it that is lost since: its handler has run in that turn.
+local function leaveEntry(call, job)
+  call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
+  if not job.hasBegun then
+    call.unused[#call.unused + 1] = job.member
+  end
+end
+
 local function leaveOffer(call, job)
   if not job.offer then return nil end
-  call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
+  leaveEntry(call, job)
   return { 'dropped' }
 end
 
@@ -15,6 +23,8 @@ local function judgeStart(keys, call, job)
   -- Newer data came since its start, whose reply was lost: this is another start, of those.
   job.isMine = run.entry == job.entry and run.owner == call.consumer
     and not hasBit(run.cancel, AGAIN)
+  -- @has-begun
+  job.hasBegun = run.entry == job.entry
   -- @held-until
   local isHeld = job.offer and job.due > call.now
   -- Where its own start came from this very entry, or the job is over, the entry is one as all
@@ -28,7 +38,7 @@ local function judgeStart(keys, call, job)
   local isVoid = job.offer == 'void'
   local reply = (isVoid or job.offer and not record) and { 'dropped' } or turnAway(keys, call, job)
   if reply then
-    call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
+    leaveEntry(call, job)
     if record and reply[1] == 'dropped' then
       dropNote(keys.stale, job.member)
     end

@@ -28,7 +28,7 @@ local function callOf(state, now, micros, consumer, bytes, window, suspects, cou
   local call = { now = now, token = token, isPaused = state[2], count = count }
   call.consumer, call.bytes, call.window, call.suspects = consumer, bytes, window, suspects
   call.spent, call.largest, call.step = 0, 1, 0.5
-  call.started, call.others, call.gone, call.left = {}, {}, {}, {}
+  call.started, call.others, call.gone, call.left, call.unused = {}, {}, {}, {}, {}
   return call
 end
 
@@ -135,8 +135,8 @@ local function startEntries(keys, call, entries, isGiven, first)
   leaveReady(keys, call.gate, call.gone, call.left, 'ask')
   if call.gate then
     --@lazy
-    refundAll(keys, call.gate, call.left)
+    refundAll(keys, call.gate, call.unused)
     holdAll(keys.holds, begun, first)
   end
-  call.gone, call.left = {}, {}
+  call.gone, call.left, call.unused = {}, {}, {}
 end

@@ -122,5 +122,5 @@ for at = 5, #ARGV, 5 do
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
 reweigh(meta, -lighter, -count, sum)
-giveUp(keys, state, now, micros, gone, left, true, true)
+giveUp(keys, state, now, micros, gone, left, left, true)
 return replies

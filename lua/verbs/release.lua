@@ -11,8 +11,9 @@
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
 --        owned by the caller)
 -- A tombstone that waited for its entry enters done, so that it is swept. An earlier start that was
--- lost with its worker loses its entry here: its late end is then of no effect. A member that runs
--- under another entry must not come back.
+-- lost with its worker loses its entry here: its late end is then of no effect, and its turn of a
+-- rate stays used, as its handler has run. A member that runs under another entry must not come
+-- back.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -21,10 +22,12 @@ local keys = { scheduled = scheduled, jobs = jobs, ready = ready, meta = meta, l
   lanes = lanes, holds = holds, groups = groups, order = order, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
-local replies, gone, left, soonest = {}, {}, {}, math.huge
+local replies, gone, left, unused, soonest = {}, {}, {}, {}, math.huge
 
 local function leave(entry, member, run, due, tombstone)
   gone[#gone + 1], left[#left + 1] = entry, member
+  -- @has-begun
+  unused[#unused + 1] = not (run and run.entry == entry) and member or nil
   if tombstone then
     redis.call('ZADD', done, 'NX', now, member)
     return 'dropped'
@@ -57,6 +60,6 @@ for at = 3, #ARGV, 3 do
   replies[#replies + 1] = release(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or 0)
 end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
-giveUp(keys, state, now, micros, gone, left, true, 'ask')
+giveUp(keys, state, now, micros, gone, left, unused, 'ask')
 nudge(meta, wake, soonest, state[4])
 return replies

@@ -217,10 +217,10 @@ export class Desk {
   }
 
   /** Another worker gets the entries of everything that runs; whoever ran it may still end it. */
-  async takeOver(): Promise<void> {
+  async takeOver(): Promise<readonly Delivery[]> {
     const entries = [...this.claims.values()].map(({ entry }) => entry);
     const take = { owner: 'w1', consumer: 'w2', idleMs: 0, limit: 100, entries, nowMs: this.nowMs };
-    await reclaim(this.redis, this.ref, take);
+    return (await reclaim(this.redis, this.ref, take)).deliveries;
   }
 
   /** One end of what runs; a retry and a defer after a second, or so many ms. */

@@ -194,6 +194,23 @@ const rates: readonly Story[] = [
     },
   },
   {
+    title: 'who has run and lost its worker gives no turn back',
+    async tell(desk) {
+      for (const how of ['serve', 'release'] as const) {
+        await desk.redis.flushall();
+        desk.claims.clear();
+        await desk.begin(TEN);
+        await desk.line('a');
+        expect(await desk.serve(1)).toEqual(['a']);
+        const given = await desk.takeOver();
+        await desk.pause();
+        if (how === 'serve') await desk.serve(0, { given, worker: 'w2' });
+        else await desk.jobs.release(desk.ref, given, { consumer: 'w2', nowMs: desk.nowMs });
+        expect([await desk.ready(), await desk.ahead()]).toEqual([[], 100_000]);
+      }
+    },
+  },
+  {
     title: 'who was cancelled in ready gives its turn back when its entry is dropped',
     async tell(desk) {
       await desk.begin(TEN);

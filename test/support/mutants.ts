@@ -248,6 +248,8 @@ const OF_GATES: readonly string[] = [
   'promotion @is-closed: turned >',
   'promotion @any-lanes: turned >',
   'starting @started-odd: turned ==',
+  'start-one @has-begun: turned ==',
+  'release @has-begun: turned ==',
   'end-many @no-priority: turned ==',
   'elect @is-older: turned ==',
   'resume @keep-mark: no write',
@@ -390,9 +392,12 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ...(['retry', 'defer', 'bury', 'commit', 'expire', 'release'] as const).map(
     (of) => [of, 'a pause lets through', "'gates', 'gate', 'paused'", "'gates', 'gate', 'none'"] as const,
   ),
-  ...(['expire', 'release'] as const).map(
-    (of) => [of, 'a turn that was not used is lost', 'gone, left, true, ', 'gone, left, false, '] as const,
-  ),
+  ...(
+    [
+      ['expire', 'micros, gone, left, left, '],
+      ['release', 'micros, gone, left, unused, '],
+    ] as const
+  ).map(([of, words]) => [of, 'a turn that was not used is lost', words, 'micros, gone, left, false, '] as const),
   ['complete', 'nobody hears of the room', 'call.gate and not state[2]', 'false'],
   ['complete', 'a pause lets through', 'call.gate and not state[2]', 'call.gate'],
   ['complete', 'what is over keeps its hold', 'call.gate = gateOf(', 'local gate = gateOf('],
@@ -407,7 +412,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ),
   ['serve', 'a call that asks for nothing lets nobody through', 'take + given == 0 and not gate', 'take + given == 0'],
   ['start', 'a start has no hold', 'call.gate = gateOf(', 'local gate = gateOf('],
-  ['starting', 'a drop costs a turn', 'refundAll(keys, call.gate, call.left)', 'tostring(call)'],
+  ['starting', 'a drop costs a turn', 'refundAll(keys, call.gate, call.unused)', 'tostring(call)'],
   ['starting', 'a start has no hold', 'holdAll(keys.holds, begun, first)', 'tostring(begun)'],
   ['starting', 'a start that is not plain has no hold', "[4] == 'run'", "[4] == 'none'"],
   ['promotion', 'a line has no bound', "gate.lineMax - redis.call('ZCARD', keys.line)", 'gate.lineMax'],
@@ -521,7 +526,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
     "call.gone, call.left, 'ask')",
     'call.gone, call.left, true)',
   ],
-  ['release', 'who is handed back gives the group up', "true, 'ask')", 'true, true)'],
+  ['release', 'who is handed back gives the group up', "unused, 'ask')", 'unused, true)'],
   ...(['retry', 'defer'] as const).flatMap(
     (of) =>
       [
