@@ -11,7 +11,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
-import { scriptOptions } from '../scripts/scripts.ts';
+import { loadedScripts } from '../scripts/scripts.ts';
 import { urlOf } from './address.ts';
 import { timeouts } from './call-end.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';
@@ -56,7 +56,7 @@ export function optionsOf(
     // A server that loads its data is asked about it this often; commands are refused meanwhile.
     maxLoadingRetryTime: 500,
     reconnectOnError: (error) => (outageOf(error) === 'readonly' ? 1 : false),
-    scripts: scriptOptions(),
+    scripts: loadedScripts(),
     replyMapping: 'legacy',
   };
 }

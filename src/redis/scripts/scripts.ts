@@ -38,6 +38,12 @@ export function scriptOptions(): ScriptOptions {
 
 let made: ScriptOptions | undefined;
 
+/** Those that the client library makes methods of: all but the scripts that are sent by their text. */
+export function loadedScripts(): ScriptOptions {
+  const byText = new Set([...scriptsByVerb].flatMap(([verb, script]) => (script.byText ? [command(verb)] : [])));
+  return Object.fromEntries(Object.entries(scriptOptions()).filter(([name]) => !byText.has(name)));
+}
+
 /** A reply of a script before it has a meaning: texts, integers and lists of them. */
 export type Reply = string | number | null | readonly Reply[];
 
@@ -79,17 +85,20 @@ interface Call<S extends Script> {
 async function send<S extends NamedScript>(redis: Redis, script: S, call: Call<S>, end?: string): Promise<Reply> {
   const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
-  const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
-  // A method that the client library makes from `scriptOptions`; its text is `lua/verbs/<verb>.lua`.
+  const commands = redis as unknown as Record<
+    string,
+    ((...parts: (Part | readonly Part[])[]) => Promise<Reply>) | undefined
+  >;
+  // A method that the client library makes from `loadedScripts`; its text is `lua/verbs/<verb>.lua`.
   const method = commands[names.get(script.verb)?.[call.bytes ? 'ofBytes' : 'ofText'] ?? ''];
-  if (!method) throw new Error(`connection was made without the script ${script.verb}`);
+  if (!method && !script.byText) throw new Error(`connection was made without the script ${script.verb}`);
   const parts = keysOf(script, held, call);
   for (const name of script.args)
     parts.push(name === 'now' && end !== undefined ? `${end}${named[name] ?? ''}` : (named[name] ?? ''));
   const each = call.each ?? [];
   // The client library takes a list for its parts, and a long one is cheaper whole.
   parts.push(each);
-  const sent = script.byText ? sendText(redis, script, parts.flat()) : method.apply(redis, parts);
+  const sent = method ? method.apply(redis, parts) : sendText(redis, script, parts.flat());
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
   return lostCount(redis, script);
