@@ -47,6 +47,8 @@ async function buildInto(folder) {
       emptyOutDir: true,
       // An asset as data: in a style sheet would need a wider policy.
       assetsInlineLimit: 0,
+      // Pages that are loaded later find their styles there.
+      cssCodeSplit: false,
       modulePreload: { polyfill: false },
       target: 'es2022',
       // What others have written asks that its licence goes with it.

@@ -6,13 +6,11 @@ import './css/frame.css';
 import './css/parts.css';
 import './styles.css';
 
-import { type ComponentChildren, options, render, type VNode } from 'preact';
+import { type ComponentChildren, type ComponentType, options, render, type VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type ApiError, onStranger, resume, type Session } from './api.ts';
 import * as calls from './calls.ts';
 import { Frame } from './frame.tsx';
-import { Audit } from './pages/audit/audit.tsx';
-import { Create } from './pages/create/create.tsx';
 import { Dead } from './pages/dead/dead.tsx';
 import { Job } from './pages/job/job.tsx';
 import { At } from './pages/jobs/at.tsx';
@@ -26,14 +24,19 @@ import { Queue } from './pages/queue/queue.tsx';
 import { Sets } from './pages/queue/sets.tsx';
 import { SchedulePage } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
-import { Simulate } from './pages/simulate/simulate.tsx';
-import { SloReport } from './pages/slo/slo.tsx';
 import { Workers } from './pages/workers.tsx';
 import { useAsked } from './parts/asked.ts';
 import type { About } from './parts/may.tsx';
+import { ProblemNote } from './parts/problem.tsx';
 import { type Route, useRoute } from './router.ts';
 import { applyTheme } from './theme.ts';
 import { language, words } from './words/words.ts';
+
+/** Pages of now and then are files of their own, so that the first page stays small. */
+const Audit = later(async () => (await import('./pages/audit/audit.tsx')).Audit);
+const Create = later(async () => (await import('./pages/create/create.tsx')).Create);
+const Simulate = later(async () => (await import('./pages/simulate/simulate.tsx')).Simulate);
+const SloReport = later(async () => (await import('./pages/slo/slo.tsx')).SloReport);
 
 /** The word in the address → its page. */
 const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
@@ -55,6 +58,20 @@ const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   workers: () => <Workers />,
   audit: (route) => <Audit {...route} />,
 };
+
+/** A page that is loaded when somebody goes there. Where it cannot be, that is said; going there again tries again. */
+function later<Props extends object>(load: () => Promise<ComponentType<Props>>): (props: Props) => preact.JSX.Element {
+  return function Later(props) {
+    const [{ Page, problem }, set] = useState<{ readonly Page?: ComponentType<Props>; readonly problem?: unknown }>({});
+    useEffect(() => {
+      load().then(
+        (Page) => set({ Page }),
+        (problem: unknown) => set({ problem }),
+      );
+    }, []);
+    return Page === undefined ? <ProblemNote problem={problem} /> : <Page {...props} />;
+  };
+}
 
 function App() {
   // Here, where nothing comes and goes: no change of the address is missed.
