@@ -474,10 +474,10 @@ test('planted bugs are noticed', { timeout: 600_000 }, async () => {
   expect(unnoticed).toEqual([]);
 });
 
-/** Writes that only an offered job reaches: `retry` has the part, and lets nothing go that is held. */
+/** Writes that only an offered job reaches: `retry` has the part, and lets nothing go that is held; `hand` drops each offer. */
 const SITES = Object.keys(scriptOptions())
   .map((name) => name.replace('duestream_', ''))
-  .filter((verb) => verb !== 'retry')
+  .filter((verb) => verb !== 'retry' && verb !== 'hand')
   .flatMap((verb) => writesOf(verb).filter((site) => isOfAhead(verb, site)));
 const seen = new Set<string>();
 

@@ -61,6 +61,21 @@ export function useKilled(handlers: string) {
     redis: () => redis,
     /** What handlers have written. */
     lines: () => readFileSync(file, 'utf8').split('\n').slice(0, -1),
+    /** Starts them. Each worker that ends is followed by another until that is over. */
+    async replace(over: Promise<void>): Promise<void> {
+      startMover(0);
+      let [nth, isOver] = [0, false];
+      const ended = over.finally(() => {
+        isOver = true;
+      });
+      const keepOne = async (): Promise<void> => {
+        while (!isOver) {
+          nth += 1;
+          await Promise.race([startWorker(nth).exited, ended]);
+        }
+      };
+      await Promise.all([keepOne(), keepOne(), ended]);
+    },
     /** Starts them. Resolves when the kills are over; those who live then go on. */
     async kill({ everyMs, isOver, ofLeader }: Kills): Promise<void> {
       let workers: readonly Running[] = [startWorker(0), startWorker(1)];

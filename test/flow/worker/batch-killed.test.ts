@@ -4,23 +4,19 @@ import { useKilled } from '../../support/killed.ts';
 
 const killed = useKilled('batch-handlers.mjs');
 
-it('a job that kills its worker takes the jobs of its batch along once, and then itself alone', async () => {
+it('a job that kills its worker takes the jobs of its batch along once, and then itself alone', {
+  timeout: 300_000,
+}, async () => {
   const client = killed.client();
   const ids = ['a', 'b', 'killer', 'c', 'd'];
   await client.scheduleMany(
     'rows',
     ids.map((id) => ({ id, data: 0 })),
   );
-  let isOver = false;
   const states = async () => Promise.all(ids.map(async (id) => (await client.get('rows', id))?.state));
-  const over = expect
-    .poll(states, { timeout: 60_000, interval: 100 })
-    .toEqual(['done', 'done', 'dead', 'done', 'done'])
-    .finally(() => {
-      isOver = true;
-    });
-  await killed.kill({ everyMs: 1500, isOver: () => isOver, ofLeader: () => false });
-  await over;
+  await killed.replace(
+    expect.poll(states, { timeout: 240_000, interval: 100 }).toEqual(['done', 'done', 'dead', 'done', 'done']),
+  );
   const calls = killed.lines().map((line) => line.split(' '));
   const withKiller = calls.filter((call) => call.some((job) => job.startsWith('killer')));
   // After the first crash it is alone.
