@@ -33,6 +33,8 @@ const STATES = {
 } as const;
 /** 1,000 per second, one at a time, one of each group. */
 const SHARE = '1000 1000 1 1';
+/** The first one of a worker over HTTP. */
+const CLAIM = { lane: 0, seq: 1 };
 
 const settles = Object.entries(STATES).flatMap(([state, words]) => {
   const reach = async (desk: Desk) => {
@@ -47,6 +49,8 @@ const settles = Object.entries(STATES).flatMap(([state, words]) => {
   const when = (desk: Desk) => desk.settings('w1');
   const served = (take: number) => (desk: Desk) =>
     desk.jobs.serve(desk.ref, { ended: [first(desk)], given: [], take }, when(desk));
+  const handed = (desk: Desk) =>
+    desk.jobs.hand(desk.ref, { ended: [first(desk)], given: [], take: 3, ...CLAIM }, when(desk));
   const relayed = (desk: Desk) => {
     const pass = { term: desk.term, leaseMs: undefined, limit: 500, cap: 1000 };
     return desk.jobs.relay(desk.ref, { ended: [first(desk)], take: 2, pass }, when(desk));
@@ -57,6 +61,17 @@ const settles = Object.entries(STATES).flatMap(([state, words]) => {
     ),
     { title: `serve of nothing ${state}`, verb: 'serve', most, reach, call: served(0) },
     { title: `serve ${state}`, verb: 'serve', most, reach, call: served(3) },
+    { title: `hand ${state}`, verb: 'hand', most, reach, call: handed },
+    {
+      title: `hand of a claim that another has followed ${state}`,
+      verb: 'hand',
+      most,
+      async reach(desk: Desk) {
+        await reach(desk);
+        await desk.jobs.hand(desk.ref, { ended: [], given: [], take: 0, ...CLAIM, seq: 2 }, when(desk));
+      },
+      call: handed,
+    },
     { title: `relay ${state}`, verb: 'relay', most, reach, call: relayed },
   ];
 });
@@ -104,7 +119,7 @@ const given = Object.entries(STATES).flatMap(([state, words]): GateCut[] => {
       },
       call: (desk) => desk.jobs.expire(desk.ref, desk.given, desk.settings('w1')),
     },
-    ...(['start', 'serve'] as const).flatMap((verb): GateCut[] => [
+    ...(['start', 'serve', 'hand'] as const).flatMap((verb): GateCut[] => [
       {
         title: `${verb} of who was cancelled ${state}`,
         verb,
@@ -455,10 +470,16 @@ function settled(desk: Desk, verb: 'retry' | 'defer' | 'bury' | 'commit' | 'comp
   return calls[verb]();
 }
 
-const begun = (desk: Desk, verb: 'start' | 'serve'): Promise<unknown> =>
-  verb === 'start'
-    ? desk.jobs.start(desk.ref, desk.given, desk.settings('w1'))
-    : desk.jobs.serve(desk.ref, { ended: [], given: desk.given, take: 1 }, desk.settings('w1'));
+function begun(desk: Desk, verb: 'start' | 'serve' | 'hand'): Promise<unknown> {
+  const { jobs, ref, given } = desk;
+  const when = desk.settings('w1');
+  const calls = {
+    start: () => jobs.start(ref, given, when),
+    serve: () => jobs.serve(ref, { ended: [], given, take: 1 }, when),
+    hand: () => jobs.hand(ref, { ended: [], given, take: 1, ...CLAIM }, when),
+  };
+  return calls[verb]();
+}
 
 /**
  * What no cut may leave, because nothing but a walk of the janitor would find it. What it may leave is a place in which nobody
