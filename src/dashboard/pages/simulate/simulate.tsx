@@ -7,14 +7,14 @@ import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useLive } from '../../live.ts';
-import { useAsked } from '../../parts/asked.ts';
 import { timeText, weekTimeText } from '../../parts/clock.ts';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { ratesOf, ratesText } from '../../parts/rates.ts';
 import { quoted } from '../../parts/shell.ts';
 import { durationText, numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
-import { rateFlags, textOf, typedRates } from '../queue/values.ts';
+import { rateFlags, typedRates } from '../queue/values.ts';
 import { Knob } from './knob.tsx';
 import { OverTime } from './over-time.tsx';
 import '../../css/simulate.css';
@@ -229,8 +229,6 @@ const WORKERS_MAX = 100;
 
 function Fields({ queue, knobs, set, play }: FormOf) {
   const now = useLive().now?.queues.find((one) => one.queue === queue);
-  const { value } = useAsked(calls.queuesSettings, { queue });
-  const rate = value?.settings.rate;
   const { limits, workers = 0, slots = 0 } = now ?? {};
   const each = Math.max(1, Math.round(slots / Math.max(1, workers)));
   const knob = (name: keyof Knobs, more: Pick<Parameters<typeof Knob>[0], 'isNow' | 'nowIs' | 'max' | 'unit'>) => (
@@ -242,12 +240,12 @@ function Fields({ queue, knobs, set, play }: FormOf) {
       play={(value) => play({ ...knobs, [name]: value })}
     />
   );
-  const perSecond = limits?.rate === undefined ? undefined : (limits.rate.limit * 1000) / limits.rate.perMs;
+  const perSecond = ratesOf(limits).map(({ limit, perMs }) => (limit * 1000) / perMs);
   return (
     <>
       {knob('rate', {
-        isNow: said.now(rate === undefined || rate === false ? said.none : textOf('rates', rate)),
-        nowIs: perSecond,
+        isNow: said.now(ratesText(limits) || said.none),
+        nowIs: perSecond.length === 0 ? undefined : Math.min(...perSecond),
         max: RATE_MAX,
         unit: '/s',
       })}
