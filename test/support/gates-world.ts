@@ -40,19 +40,19 @@ const RATES: readonly Rate[] = [
   { limit: 50, perMs: 1000, burst: 3 },
   { limit: 7, perMs: 1000, burst: 2 },
 ];
-/** Two that both hold, the faster one first and last. */
+/** Two that both hold, the faster one first and last. A burst of the slower one is more than the faster one lets through in 50 ms. */
 const PAIRS: readonly Rates[] = [
   [
     { limit: 200, perMs: 1000, burst: 1 },
-    { limit: 20, perMs: 1000, burst: 6 },
+    { limit: 20, perMs: 1000, burst: 16 },
   ],
   [
-    { limit: 7, perMs: 1000, burst: 4 },
+    { limit: 7, perMs: 1000, burst: 9 },
     { limit: 50, perMs: 1000, burst: 2 },
   ],
   [
     { limit: 50, perMs: 1000, burst: 3 },
-    { limit: 15, perMs: 1000, burst: 5 },
+    { limit: 15, perMs: 1000, burst: 12 },
   ],
 ];
 const HEADERS = [';t= high', '', ';t= low'] as const;
