@@ -404,23 +404,25 @@ describe('queues', () => {
     expect(slo).toMatchObject({ status: 200, body: { queue: 'emails', withinMs: 1000, of: 0.99, budget: 10 } });
     // Nothing was counted under this promise: only what is due and has not started spends of it.
     const { standing, sinceMs, fromMs, toMs } = slo.body;
-    const spent = {
-      jobs: standing,
-      share: standing === 0 ? null : 0,
+    const spentBy = (jobs: number) => ({
+      jobs,
+      share: jobs === 0 ? null : 0,
       late: 0,
       expired: 0,
-      left: 10 - standing,
+      left: 10 - jobs,
       worst: [],
-    };
+    });
     expect(slo.body).toMatchObject({
-      ...spent,
+      ...spentBy(standing),
       kept: standing <= 10,
       burn: expect.any(Number),
       overMs: 30 * 86_400_000,
     });
     expect([fromMs === sinceMs, sinceMs <= toMs]).toEqual([true, true]);
-    const row = { queue: 'emails', ...spent };
-    expect(await ask('GET /v1/slo')).toMatchObject({ status: 200, body: { queues: [row] } });
+    // One more may have become late since.
+    const all = await ask('GET /v1/slo');
+    const row = { queue: 'emails', ...spentBy(all.body.queues[0]?.standing) };
+    expect(all).toMatchObject({ status: 200, body: { queues: [row] } });
     await api.ask('PATCH /v1/queues/emails/settings', { body: { unset: ['lateness'] } });
     const day = await ask('GET /v1/day');
     const own = day.body.queues.find(({ queue }: { queue: string }) => queue === 'emails');
