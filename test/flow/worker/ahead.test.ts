@@ -148,7 +148,7 @@ it('a job that has begun after it was held is none of them', async () => {
 
 it('a cancel by a client that does not know of held jobs is told when its worker lets the job go', async () => {
   const { worker, ids } = await holding(['a'], LONG_MS);
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(held).toBe(1);
   const { runs } = line.ref.keys;
   const run = (await line.redis.hget(runs, memberOf('a'))) ?? '';
   // As version 0.2.0 asks a job to stop that runs: the last word of its run.
@@ -248,7 +248,7 @@ it('the attempt of a job that was let go is not counted', async () => {
 
 it('a stop ends in its time, although Redis stands still and does not take a job back', async () => {
   const { worker, ids } = await holding(['a'], LONG_MS);
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(held).toBe(1);
   line.onEnd(() => line.server.kill('SIGCONT'));
   await line.server.kill('SIGSTOP');
   const sinceMs = performance.now();

@@ -159,7 +159,7 @@ it('a stop while Redis stands still ends, and the job that was running is recove
   const door = gate();
   const worker = await line.worker(() => door.opened, { concurrency: 1 });
   await line.plan({});
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   await line.server.kill('SIGSTOP');
   door.open();
   // It ends although Redis goes on standing still.

@@ -289,7 +289,7 @@ it('a failure of a worker that was only taken for dead costs no attempt, except 
     { id: 'last', attempts: 1 },
     { id: 'spare', attempts: 2, backoff: { kind: 'fixed', delayMs: 10, jitter: 'none' } },
   );
-  await eventually(() => worker.running()).toBe(2);
+  await eventually(() => histories.length).toBe(2);
   const held = await ownPending(line.redis, line.ref.keys, { consumer: worker.consumer, idleMs: 0, limit: 10 });
   await reclaim(line.redis, line.ref, {
     owner: worker.consumer,

@@ -78,7 +78,7 @@ it('a job that runs at the stop is finished', async () => {
   const door = gate();
   const worker = await line.worker(() => door.opened);
   await line.plan({});
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   const stopped = worker.stop({ shutdown: 5000 });
   expect(worker.isReady()).toBe(false);
   door.open();
@@ -90,7 +90,7 @@ it('a job that fails during the stop is retried as usual', async () => {
   const door = gate();
   const worker = await line.worker(() => door.opened.then(() => Promise.reject(new Error('late'))));
   await line.plan({});
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   const stopped = worker.stop({ shutdown: 5000 });
   door.open();
   await stopped;
@@ -112,7 +112,7 @@ it.each([
   });
   await line.plan({});
   mover.start();
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   await mover.stop();
   await worker.stop({ shutdown: 50 });
   expect(await line.picture()).toMatchObject({ jobs: { 'j:a': 'record' }, runs: { 'j:a': 'waiting' } });
@@ -131,7 +131,7 @@ it('a handler that never ends keeps neither a timer nor a connection after the s
   const worker = await line.worker(() => new Promise(() => undefined), { timeout: '10m' });
   await line.plan({});
   mover.start();
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   await mover.stop();
   await worker.stop({ shutdown: 20 });
   await eventually(connections).toBe(0);
@@ -142,7 +142,7 @@ it('a handler that ends long after the stop changes nothing and breaks nothing',
   const door = gate();
   const worker = await line.worker(() => door.opened);
   await line.plan({});
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
   await worker.stop({ shutdown: 20 });
   door.open();
   await eventually(() => worker.running()).toBe(0);
@@ -158,7 +158,7 @@ it('entries that were given to a stopping worker, and that it never saw, go back
   const other = await line.worker(() => door.opened, { concurrency: 1 });
   await line.plan({ id: 'a' }, { id: 'b' });
   mover.start();
-  await eventually(() => other.running()).toBe(1);
+  await eventually(() => other.heard.of('job.started').length).toBe(1);
   await mover.stop();
   await line.redis.xreadgroup('GROUP', 'workers', other.consumer, 'COUNT', 1, 'STREAMS', line.ref.keys.ready, '>');
   const stopped = other.stop({ shutdown: 5000 });
