@@ -149,15 +149,15 @@ describe('a backlog of a queue with a rate', () => {
   test('of two rates takes as long as the slower one, once that has let its burst start', async () => {
     const rate = [
       { limit: 10, perMs: 1000, burst: 1 },
-      { limit: 1, perMs: 1000, burst: 101 },
+      { limit: 1, perMs: 100_000, burst: 101 },
     ] as const;
     await setQueue(the.redis, { namespace, queue: 'q', rate });
     await the.scheduleAll(Array.from({ length: 601 }, (_, at) => item(`late${at}`)));
     await the.promote({ nowMs: Date.now(), limit: 1000 });
-    const { atMs, backlogs } = await schedules.forecast({ until: ahead(HOUR) });
+    const { atMs, backlogs } = await schedules.forecast({ until: ahead(24 * HOUR) });
     const [{ waitingThroughMs, throughMs = 0 } = { waitingThroughMs: 0 }] = backlogs;
-    expect(backlogs).toMatchObject([{ rate: '10/s and 1/s, burst 101', perSecond: 1, waiting: 600 }]);
-    expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([500_000, 500_000]);
+    expect(backlogs).toMatchObject([{ rate: '10/s and 1 per 100s, burst 101', perSecond: 0.01, waiting: 600 }]);
+    expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([500 * 100_000, 500 * 100_000]);
   });
 
   test('is none where the queue is paused, or nobody waits in line', async () => {
