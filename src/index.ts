@@ -200,6 +200,7 @@ export type { KeptResult, PastJob } from './job/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
 export type { BroadcastOptions, HistoryOptions, LatenessOptions } from './job/queue-settings.ts';
 export type { JobState } from './job/state.ts';
+export type { QueueTarget, TargetInput, TargetMethod, TargetOptions } from './job/target.ts';
 export type { JobData, NamedData } from './job/types.ts';
 export type { DurationInput, InstantInput } from './kernel/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './kernel/errors.ts';

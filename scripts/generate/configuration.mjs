@@ -102,6 +102,7 @@ function row(option) {
 /** @param {Option} option */
 export function yaml({ fallback, kind }) {
   if (kind === 'duration' && typeof fallback === 'number') return durationText(fallback);
+  if (Object(fallback) === fallback && !Array.isArray(fallback)) return JSON.stringify(fallback);
   if (Array.isArray(fallback)) return `[${fallback.join(', ')}]`;
   return fallback === '' ? "''" : String(fallback);
 }

@@ -15,7 +15,7 @@ export interface SettingPart {
 
 export interface SettingRow {
   readonly name: string;
-  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'yes' | 'bounds' | 'perGroup' | 'groups';
+  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'target' | 'yes' | 'bounds' | 'perGroup' | 'groups';
   readonly doc: string;
   readonly allowed: string;
   /** The scope that a change needs. */
@@ -98,6 +98,14 @@ export const settingRows: readonly SettingRow[] = [
         "otherwise": "1h"
       }
     ]
+  },
+  {
+    "name": "target",
+    "kind": "target",
+    "doc": "The URL that each job calls when it is due, in the place of a worker; daemons with the role dispatcher send the requests",
+    "allowed": "a URL such as https://api.example.com/due, or an object with url, hosts, method, secret, headers, contentType, timeout, maxAge, retryOn, deadOn, keepAnswer and certificate; false for none",
+    "scope": "admin",
+    "parts": []
   },
   {
     "name": "maxPending",

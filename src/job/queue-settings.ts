@@ -36,6 +36,8 @@ import {
   type StoredParts,
   share,
   storedName,
+  type TargetKind,
+  target,
   type WordKind,
   word,
   type YesKind,
@@ -279,7 +281,7 @@ const groups = (): GroupsKind => ({
 
 /** One row of the table. */
 export type QueueSetting = Described &
-  (LimitKind | RatesKind | DurationKind | PathsKind | YesKind | BoundsKind | PerGroupKind | GroupsKind) & {
+  (LimitKind | RatesKind | DurationKind | PathsKind | TargetKind | YesKind | BoundsKind | PerGroupKind | GroupsKind) & {
     /**
      * What it limits, and holds at once for: `room`, how many jobs there may be; `line`, how much runs at once: due jobs wait in line
      * from the first such setting on. All processes follow another setting within half a minute.
@@ -407,6 +409,21 @@ export const queueSettings = {
     doc: 'Whether every subscriber gets each job, and how much of what was sent is kept for them',
     help: 'on: every subscriber gets each job; off: each goes to one worker',
     example: 'on',
+  },
+  /**
+   * Each job calls this URL when it is due, and no worker gets it: daemons with the role `dispatcher` send the requests. A text,
+   * or an object with `url` and how it is called. Secrets stand in the configuration of those daemons, and are named here. It is
+   * stored in Redis and holds for every process; it is refused while a worker of the queue lives. `false` makes it a queue of
+   * workers again. Default: as it is stored, which at first is none.
+   *
+   * @example { target: { url: 'https://api.example.com/due', secret: 'main', headers: { Authorization: '$crm' } } }
+   */
+  target: {
+    ...target(),
+    doc: 'The URL that each job calls when it is due, in the place of a worker; daemons with the role dispatcher send the requests',
+    help: 'let each job call this URL, or as JSON: {"url": …, "secret": "main"}',
+    example: 'https://api.example.com/due',
+    scope: 'admin',
   },
   /**
    * How many jobs may wait or run at a time: 1 to 1,000,000,000. Each partition has its share, rounded up. A new job for

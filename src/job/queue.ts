@@ -11,6 +11,7 @@ import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts
 import { checkGateSettings } from './gate.ts';
 import { parseName } from './job.ts';
 import { parseSettings, type QueueSettingOptions, type QueueSettings, settingWords } from './queue-settings.ts';
+import { checkTargetOf } from './target.ts';
 import type { DataBySchemas } from './types.ts';
 
 /** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
@@ -189,6 +190,9 @@ export function queueFrom<Data>(name: string, options: AnyQueueOptions, below: P
     ...parseSettings(options),
   };
   checkGateSettings(queue.name, queue, { ...queue, isBroadcast: queue.broadcast?.isOn === true });
+  if (queue.target) {
+    checkTargetOf(queue.name, { isBroadcast: queue.broadcast?.isOn === true, hasCodec: queue.codec !== undefined });
+  }
   return asDefined(queue);
 }
 

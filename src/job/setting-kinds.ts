@@ -1,6 +1,6 @@
 /**
- * The kinds of values that a setting of a queue can have: a limit, a count, a duration, a rate or two, paths of fields, a yes, something
- * that is off or has bounds, and limits of groups. A kind knows how a value is read that somebody says, in code, in a file, on the
+ * The kinds of values that a setting of a queue can have: a limit, a count, a duration, a rate or two, paths of fields, a target, a yes,
+ * something that is off or has bounds, and limits of groups. A kind knows how a value is read that somebody says, in code, in a file, on the
  * command line or over HTTP; how it is said again; and which text of the registry stands for it. What cannot be read in the
  * registry was written by somebody else, and says nothing.
  */
@@ -26,6 +26,7 @@ import {
   rateText,
 } from './rate.ts';
 import { decodeRedact, encodeRedact, parseRedact, REDACT_ALLOWED, type Redaction } from './redaction.ts';
+import { decodeTarget, parseTarget, type QueueTarget, TARGET_ALLOWED, type TargetInput, targetSaid } from './target.ts';
 
 export interface SettingKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   readonly kind: Kind;
@@ -74,6 +75,7 @@ export type DurationKind = SettingKind<DurationInput, number, 'duration'> & Rang
 export type RateKind = SettingKind<RateInput | false, Rate | 0, 'rate'>;
 export type RatesKind = SettingKind<RatesInput | false, Rates | 0, 'rates'>;
 export type PathsKind = SettingKind<readonly string[], Redaction, 'paths'>;
+export type TargetKind = SettingKind<TargetInput | false, QueueTarget | 0, 'target'>;
 export type YesKind = SettingKind<true, true, 'yes'>;
 export type WordKind<Word extends string = string> = SettingKind<Word | false, Word | 0, 'word'> & {
   readonly words: readonly Word[];
@@ -217,6 +219,51 @@ export function paths(): PathsKind {
     },
     samples: [['card.number', 'to']],
   };
+}
+
+/** A URL that jobs call, alone or with more of it; or `false` for none, which is stored as 0. */
+export function target(): TargetKind {
+  return {
+    kind: 'target',
+    allowed: TARGET_ALLOWED,
+    parse: (given, what) => (given === false ? 0 : parseTarget(given, what)),
+    said: (stored) => (stored === 0 ? false : targetSaid(stored)),
+    encode: (stored) => (stored === 0 ? '0' : JSON.stringify(stored)),
+    decode: (text) => (text === '0' ? 0 : decodeTarget(text)),
+    metavar: '<url>',
+    off: 'none',
+    fromFlag(given) {
+      if (given === 'none') return false;
+      return typeof given === 'string' && given.startsWith('{') ? parsedOr(given) : given;
+    },
+    samples: [
+      false,
+      'https://api.example.com/due',
+      {
+        url: 'https://api.example.com/due',
+        hosts: ['api.example.com', '*.example.org'],
+        method: 'PUT',
+        secret: 'main',
+        headers: { Authorization: '$crm', 'X-Tenant': '4' },
+        contentType: 'text/plain; charset=utf-8',
+        timeout: '10s',
+        maxAge: '2h',
+        retryOn: [404],
+        deadOn: [500, 501],
+        keepAnswer: false,
+        certificate: 'crm',
+      },
+    ],
+  };
+}
+
+/** What is no JSON stays a text, and is refused as one. */
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** `true`, and nothing takes it back, for which there is a reason. */

@@ -125,3 +125,7 @@ const SERVICES: ReadonlySet<number> = new Set([
 ]);
 
 const isPortAllowed = (port: number): boolean => port === 443 || port === 80 || (port >= 1024 && !SERVICES.has(port));
+
+/** Exactly, or by `*.` and what a name ends with. */
+export const isNamed = (host: string, names: readonly string[]): boolean =>
+  names.some((name) => name === host || (name.startsWith('*.') && host.endsWith(name.slice(1))));

@@ -319,6 +319,8 @@ export interface PartitionRef {
   readonly redact?: Redaction | undefined;
   /** Its jobs go to every subscriber, and these are the bounds of `cast`. */
   readonly broadcast?: Broadcast | undefined;
+  /** Its jobs call a URL: dispatchers run them, and no other worker. */
+  readonly hasTarget?: true | undefined;
   /** How much there may be: the share of this partition. Undefined: nobody ever set a limit. */
   readonly quota?: Quota | undefined;
   /** How much may run at once: the share of this partition. Undefined: the queue is not gated. */

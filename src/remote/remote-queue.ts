@@ -88,6 +88,11 @@ export class RemoteQueue {
     return this.#refs.some(isBroadcast);
   }
 
+  /** Its jobs call a URL: dispatchers run them. */
+  get hasTarget(): boolean {
+    return this.#refs.some(({ hasTarget }) => hasTarget === true);
+  }
+
   /** Declares the queue unless it is, as every worker does. */
   async declare(): Promise<void> {
     const { redis, namespace } = this.#parts;

@@ -83,7 +83,7 @@ export interface ClaimAnswer {
 }
 
 /** Why a claim was not carried out. */
-export type ClaimRefusal = 'superseded' | 'broadcast' | 'too-many';
+export type ClaimRefusal = 'superseded' | 'broadcast' | 'target' | 'too-many';
 
 export interface RemoteWork {
   /** Connects, and begins to look. Never fails: what cannot connect yet connects later. */
@@ -177,6 +177,7 @@ class Remote implements RemoteWork {
     const ends = ask.ends.map(saidOf);
     const queue = await this.#served(name);
     if (queue.isBroadcast) return 'broadcast';
+    if (queue.hasTarget) return 'target';
     const leavePolls = this.#polls.enter(caller.key, { all: pollsMax, each: callerPollsMax });
     if (!leavePolls) return 'too-many';
     try {

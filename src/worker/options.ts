@@ -123,6 +123,7 @@ export function readWorkerOptions(options: WorkerSettings) {
       clock: options.clock ?? systemClock,
       random: Math.random,
       rhythm,
+      dispatches: false,
     };
   });
 }
@@ -133,7 +134,8 @@ function readMode(given: unknown): ReadMode {
   throw new DuestreamError('bad-input', `read is ${show(given)}; allowed: ${READS.join(', ')}`);
 }
 
-export type Settings = ReturnType<typeof readWorkerOptions>;
+/** `dispatches`: it is of the role dispatcher, and serves queues that have a target and no others. */
+export type Settings = Omit<ReturnType<typeof readWorkerOptions>, 'dispatches'> & { readonly dispatches: boolean };
 
 function profileOf(given: unknown): Profile {
   if (given === undefined) return 'default';
@@ -159,6 +161,7 @@ function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings:
   const definition = queueOf<unknown>(queue);
   checkHandlers(definition.name, handler, definition.jobs);
   checkAbandoned(definition.name, onAbandoned);
+  if (definition.target && !settings.dispatches) throw ofDispatchers(definition.name, 'bad-input');
   checkDelivery(definition.delivery, { windowMs: settings.windowMs, onAbandoned });
   const batch = isBatchHandler(handler) ? handler : undefined;
   if (batch) checkBatch(batch, definition);
@@ -172,6 +175,13 @@ function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings:
     onAbandoned,
   };
 }
+
+/** What is said to a worker of a queue whose jobs call a URL. */
+export const ofDispatchers = (queue: string, code: 'bad-config' | 'bad-input' = 'bad-config'): DuestreamError =>
+  new DuestreamError(
+    code,
+    `queue ${queue} has a target: its jobs call a URL, and daemons with the role dispatcher send the requests; start one of these, or take the target back with "duestream queues set ${queue} --target none"`,
+  );
 
 /** How long a stop may take, if it says so itself. @throws DuestreamError `bad-input` */
 export function shutdownOf(options: { readonly shutdown?: DurationInput | undefined }, otherwiseMs: number): number {

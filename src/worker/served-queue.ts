@@ -95,7 +95,10 @@ export class ServedQueue {
     });
     const { inFlight } = this;
     this.#log = settings.log.child({ queue: queue.name });
-    this.#partitions = createServedPartitions({ redis: commands, namespace, queue, consumer, log: this.#log });
+    this.#partitions = createServedPartitions({
+      ...{ redis: commands, namespace, queue, consumer, log: this.#log },
+      dispatches: settings.dispatches,
+    });
     const { events } = parts;
     this.#slots = new LostSlots({ inFlight, queue: queue.name, abortGraceMs, recycleAtPercent, clock, events });
     const { refs } = this.#partitions;

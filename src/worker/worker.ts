@@ -424,6 +424,7 @@ function identityOf(
     pauses: true,
     keepsOrder: true,
     ...(settings.read === 'poll' ? { polls: true } : {}),
+    ...(settings.dispatches ? { dispatches: true } : {}),
   };
 }
 

@@ -333,7 +333,7 @@ test('a worker whose definition says otherwise than a command and the first use 
     child: () => log,
   };
   const queue = defineQueue('mails', { rate: '50/s', partitions: 4 });
-  const served = createServedPartitions({ redis: p.redis, namespace, queue, consumer: 'w', log });
+  const served = createServedPartitions({ redis: p.redis, namespace, queue, consumer: 'w', log, dispatches: false });
   for (let looks = 0; looks < 3; looks += 1) await served.declare();
   const text = 'the definition does not hold';
   expect(said).toEqual([

@@ -67,6 +67,8 @@ export type SeenPartition = PartitionStats & {
   /** Where none is open: when the first one opens that waits for a time, epoch ms. */
   readonly nextLaneMs?: number | undefined;
   readonly lingerMs?: number | undefined;
+  /** Its jobs call a URL, so only dispatchers run them. */
+  readonly hasTarget?: true | undefined;
 };
 
 interface Seen {
@@ -97,7 +99,7 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
 
 export async function partitionSeen(redis: Redis, ref: PartitionRef): Promise<SeenPartition> {
   const one = await stats(redis, ref);
-  return { ...one, ...(await lanesOf(redis, ref, one)), lingerMs: ref.lingerMs };
+  return { ...one, ...(await lanesOf(redis, ref, one)), lingerMs: ref.lingerMs, hasTarget: ref.hasTarget };
 }
 
 async function lanesOf(redis: Redis, ref: PartitionRef, { waiting }: PartitionStats) {
@@ -117,11 +119,14 @@ function obstaclesOf(seen: Seen): readonly Obstacle[] {
   const paused = pausedWorkersOf(queue, processes);
   const isWorked = workersOf(queue, processes) > paused.length || sum(all, ({ running }) => running) > 0;
   const [first] = paused;
-  const text = first === undefined ? 'no worker that lives serves it' : 'each worker that serves it is paused';
-  const advice =
-    first === undefined
-      ? 'start one with "duestream worker <module>", or add the role worker to a daemon'
-      : `let one go on: duestream workers resume ${first.id}`;
+  const [idle, start] = all.some(({ hasTarget }) => hasTarget)
+    ? ['its jobs call a URL, and no dispatcher lives', 'add the role dispatcher to a daemon']
+    : [
+        'no worker that lives serves it',
+        'start one with "duestream worker <module>", or add the role worker to a daemon',
+      ];
+  const text = first === undefined ? idle : 'each worker that serves it is paused';
+  const advice = first === undefined ? start : `let one go on: duestream workers resume ${first.id}`;
   return [
     ...ofThose(all, (one) => leaderOf(one, processes) === undefined && one.scheduled > 0, {
       code: 'no-leader',

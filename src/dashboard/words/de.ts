@@ -891,6 +891,25 @@ export const de: Words = {
       of: (used, max) => `${used} von ${max}`,
       used: (used) => `${used} belegt`,
     },
+    target: {
+      title: 'Ziel',
+      text: 'Jeder Job ruft zu seiner Zeit diese URL auf. Daemons mit der Rolle dispatcher senden die Anfragen.',
+      unsigned: 'ohne Signatur',
+      signed: (secret: string) => `signiert mit dem Geheimnis ${secret}`,
+      try: 'Jetzt eine Anfrage senden',
+      well: 'gut',
+      failed: 'gescheitert',
+      steps: { names: 'Namen', host: 'Host', address: 'Adresse', answer: 'Antwort' } as Readonly<
+        Record<string, string>
+      >,
+      means: {
+        done: 'Ein Job wäre fertig.',
+        retry: 'Ein Job würde noch einmal versucht.',
+        'put aside': 'Ein Job würde zurückgestellt, ohne Versuch.',
+        dead: 'Ein Job wäre tot.',
+        waits: 'Jobs warten, weil dieser Daemon das Ziel nicht aufrufen kann.',
+      } as Readonly<Record<string, string>>,
+    },
     limits: {
       title: 'Limits, jetzt',
       text: 'Volle sind farbig.',
@@ -1051,6 +1070,7 @@ export const de: Words = {
         history: 'Verlauf',
         redact: 'Verdeckte Felder',
         broadcast: 'Broadcast',
+        target: 'Ziel',
         maxPending: 'Ausstehend höchstens',
         maxBytes: 'Bytes höchstens',
         linger: 'Linger',
@@ -1109,6 +1129,8 @@ export const de: Words = {
         history: 'Was von Jobs behalten wird, die zu Ende sind',
         redact: 'Felder der Daten, die Ansichten, Fehlertexte und das Log nicht zeigen',
         broadcast: 'Ob jeder Abonnent jeden Job bekommt, und wie viel vom Gesendeten für sie behalten wird',
+        target:
+          'Die URL, die jeder Job zu seiner Zeit aufruft, an Stelle eines Workers; Daemons mit der Rolle dispatcher senden die Anfragen',
         maxPending: 'Neue Jobs werden abgelehnt, während so viele warten oder laufen',
         maxBytes: 'Neue Jobs werden abgelehnt, während ihre Datensätze so viele Bytes belegen',
         linger:
@@ -1127,6 +1149,7 @@ export const de: Words = {
       },
       allowedOf: {
         redact: 'höchstens 50 Pfade zu höchstens 200 Zeichen, etwa card.number oder items.*.email',
+        target: 'eine URL wie https://api.example.com/due, oder JSON mit url, hosts, method, secret, headers und mehr',
         maxPending: '1 bis 1000000000',
         maxBytes: '1024 bis 1125899906842624',
         linger: '0 bis 1s',

@@ -22,6 +22,7 @@ const ofHttp = {
   closed: { status: 409, title: 'a tag of the job is closed' },
   unreadable: { status: 409, title: 'the record cannot be read' },
   superseded: { status: 409, title: 'a later claim was made' },
+  target: { status: 409, title: 'the jobs of the queue call a URL' },
   broadcast: { status: 409, title: 'the jobs of the queue go to every subscriber' },
   'too-large': { status: 413, title: 'the body is too large' },
   'not-json': { status: 415, title: 'the body is no JSON' },

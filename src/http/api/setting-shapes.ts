@@ -14,6 +14,8 @@ import {
 import { RATE_ALLOWED, RATE_TEXT, RATES_ALLOWED, rateRanges } from '../../job/rate.ts';
 import { PATHS_MAX } from '../../job/redaction.ts';
 import type { Part } from '../../job/setting-kinds.ts';
+import { HEADERS_MAX, HOSTS_MAX, STATUS, STATUSES_MAX, TARGET_ALLOWED, TARGET_METHODS } from '../../job/target.ts';
+import { URL_CHARS_MAX } from '../../job/target-url.ts';
 import type { Range } from '../../kernel/checks.ts';
 import { duration, reason, strict, whole } from './schemas.ts';
 
@@ -74,6 +76,34 @@ function partShape(part: Part): z.ZodType {
   }
 }
 
+const statuses = z.array(inRange(STATUS)).max(STATUSES_MAX);
+
+/** Its form; what each text may be is judged with the setting. */
+const targetShape = z.union(
+  [
+    z.string().min(1).max(URL_CHARS_MAX),
+    strict({
+      url: z.string().min(1).max(URL_CHARS_MAX),
+      hosts: z.array(z.string().max(255)).min(1).max(HOSTS_MAX).optional(),
+      method: z.enum(TARGET_METHODS).optional(),
+      secret: z.string().max(64).optional(),
+      headers: z
+        .record(z.string(), z.string().max(8192))
+        .refine((headers) => Object.keys(headers).length <= HEADERS_MAX)
+        .optional(),
+      contentType: z.string().max(300).optional(),
+      timeout: duration.optional(),
+      maxAge: duration.optional(),
+      retryOn: statuses.optional(),
+      deadOn: statuses.optional(),
+      keepAnswer: z.boolean().optional(),
+      certificate: z.string().max(64).optional(),
+    }),
+    z.literal(false),
+  ],
+  { error: TARGET_ALLOWED },
+);
+
 const PER_GROUP = `a number, or { ${perGroupRows.map(({ name }) => name).join(', ')} }, or false for no limit`;
 
 /** Each as it is said; what nobody ever said is left out. */
@@ -92,6 +122,8 @@ function shapeOf(setting: QueueSetting) {
       const error = setting.allowed;
       return described(z.array(z.string({ error }), { error }).max(PATHS_MAX, { error }), `${doc}: ${error}.`);
     }
+    case 'target':
+      return described(targetShape, `${doc}: ${TARGET_ALLOWED}.`);
     case 'yes':
       return described(z.literal(true, { error: 'true' }), `${doc}. It cannot be taken back.`);
     case 'bounds': {

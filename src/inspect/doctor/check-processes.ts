@@ -9,7 +9,7 @@ import { lineOf, version } from '../../kernel/version.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { askEach } from '../../redis/read/each-queue.ts';
 import { oldestDueAge, stats } from '../../redis/read/inspect.ts';
-import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import { listQueues, partitionsOf, type QueueLayout, workersBeside } from '../../redis/scripts/queues.ts';
 import { EXAMPLES_MAX, type Finding, leavingOut, type Subject } from './check.ts';
 
 const QUEUES_MAX = 256;
@@ -68,11 +68,12 @@ async function idleIn(
   if (of.layout.broadcast?.isOn) found.push(...leftForWorkers(queue, entries, workersOf(queue, of.processes)));
   else if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
     const what = entries > 0 ? `${counted(entries, 'job')} ready` : 'jobs that are due';
-    found.push({
-      text: `${show(queue)} has ${what} but no worker${since}`,
-      advice: 'start a worker with "duestream worker <module>"',
-    });
+    const [whom, advice] = of.layout.target
+      ? ['dispatcher', 'add the role dispatcher to a daemon: duestream start --roles mover,http,dispatcher']
+      : ['worker', 'start a worker with "duestream worker <module>"'];
+    found.push({ text: `${show(queue)} has ${what} but no ${whom}${since}`, advice });
   }
+  if (of.layout.target) found.push(...besideDispatchers(queue, of.processes));
   if (unled) {
     found.push({
       text: `${show(queue)} has jobs that are due but no daemon that promotes them${since}`,
@@ -80,6 +81,19 @@ async function idleIn(
     });
   }
   return found;
+}
+
+/** Workers of a queue whose jobs call a URL: they started in the moment in which it got its target, or are of a version that knows none. */
+function besideDispatchers(queue: string, processes: ProcessesById): readonly Idle[] {
+  const living = [...processes].map(([id, identity]) => ({ id, identity }));
+  const [one] = workersBeside(living, queue);
+  if (!one) return [];
+  return [
+    {
+      text: `${show(queue)} has a target, and ${one.role} ${show(one.id)} on ${show(one.host)} runs jobs of it without a call`,
+      advice: 'stop that process',
+    },
+  ];
 }
 
 /** Of a broadcast queue: jobs and workers that it had before it was one. */

@@ -52,6 +52,8 @@ export interface Identity {
   readonly pauses?: boolean;
   /** Of a worker: it starts nothing new. */
   readonly paused?: WorkerPause;
+  /** Of a worker of the role dispatcher: it calls the URLs of its queues. */
+  readonly dispatches?: boolean;
   /** Of a worker that comes over HTTP: by that way, from this address. */
   readonly via?: 'http';
   readonly address?: string;

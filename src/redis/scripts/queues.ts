@@ -25,6 +25,7 @@ import {
   settingsOf,
 } from '../../job/queue-settings.ts';
 import { NO_QUOTA, quotaShare } from '../../job/quota.ts';
+import { checkTargetOf } from '../../job/target.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { userHere } from '../audit.ts';
 import type { Redis } from '../connection/connect.ts';
@@ -142,6 +143,7 @@ async function declareOnce(
   if (gates(wanted) || wanted.broadcast !== undefined) {
     refuseGates(queue, holds, isNew ? { partitions } : decode(queue, known ?? '', stored));
   }
+  await refuseTarget(redis, { namespace, queue, was: effective({ code, set }), is: holds });
   const layout = JSON.stringify({ partitions, generation: 0 });
   const isSaid = isNew || settings.length > 0;
   const found = isSaid ? await declare(redis, namespace, { queue, layout, settings: over(stored, settings) }) : known;
@@ -175,7 +177,8 @@ interface Overridden {
 /**
  * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
- * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order and for two rates beside older processes
+ * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order and for two rates beside older processes,
+ * and for a target beside workers
  */
 export async function setQueue(
   redis: Redis,
@@ -210,6 +213,36 @@ export const olderBeside = (living: Awaited<ReturnType<typeof presence>>, queue:
     if (!identity || identity.keepsOrder === true || identity.role === 'subscriber') return [];
     return identity.role === 'daemon' || identity.queues.includes(queue) ? [identity] : [];
   });
+
+/**
+ * A worker would run a job that is to call a URL as one of its own, so the queue has a target only when no worker lives that is no
+ * dispatcher. One that starts later is refused by what it reads then.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+async function refuseTarget(
+  redis: Redis,
+  { namespace, queue, was, is }: Overridden & { readonly was: Stored; readonly is: Stored },
+): Promise<void> {
+  if (was.target === is.target && was.broadcast === is.broadcast) return;
+  const { target, broadcast } = decodeSettings(is);
+  if (!target) return;
+  checkTargetOf(queue, { isBroadcast: broadcast?.isOn === true });
+  const [one] = workersBeside(await presence(redis, namespace), queue);
+  if (!one) return;
+  throw new DuestreamError(
+    'bad-input',
+    `queue ${queue} cannot have a target while ${one.role} ${one.id} on ${one.host} lives, which would run its jobs and call nothing; stop what serves the queue, and set the target again. "duestream queues workers" lists it`,
+  );
+}
+
+/** Those of the living that run jobs of a queue and call no URL. */
+export const workersBeside = (living: Awaited<ReturnType<typeof presence>>, queue: string): readonly Identity[] =>
+  living.flatMap(({ identity }) =>
+    identity && identity.role !== 'daemon' && identity.dispatches !== true && identity.queues.includes(queue)
+      ? [identity]
+      : [],
+  );
 
 const NOBODY: Overriding = { by: '', why: '', atMs: 0 };
 
@@ -312,6 +345,7 @@ async function override(
       checkGroups(decodeSettings(after).groups ?? {});
       refuseGates(queue, after, decode(queue, known, stored));
     }
+    await refuseTarget(redis, { namespace, queue, was: before, is: after });
     const settings = ['?overrides', stored.overrides ?? '', ...fields];
     const holds = await declare(redis, namespace, { queue, layout: '', settings });
     if (holds === 'changed') continue;
@@ -529,6 +563,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(layout.history && { history: queueSettings.history.share(layout.history, partitions) }),
     ...(layout.redact && { redact: layout.redact }),
     ...(layout.broadcast && { broadcast: queueSettings.broadcast.share(layout.broadcast, partitions) }),
+    ...(layout.target && { hasTarget: true as const }),
     ...(quota && { quota }),
     ...(lingerMs > 0 && { lingerMs }),
     ...(lingerMs === 0 && aheadMs > 0 && { aheadMs }),

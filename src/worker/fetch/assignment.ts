@@ -17,6 +17,7 @@ import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { presence } from '../../redis/scripts/presence.ts';
 import { declarationOf, declareQueue, partitionsOf, type QueueLayout, unheldOf } from '../../redis/scripts/queues.ts';
 import { join } from '../../redis/scripts/ready.ts';
+import { ofDispatchers } from '../options.ts';
 
 export interface Assignment {
   readonly isMine: (ref: PartitionRef) => boolean;
@@ -115,8 +116,10 @@ export function createServedPartitions(parts: {
   readonly queue: Pick<Queue, 'name' | 'partitions' | 'saysPartitions' | keyof QueueSettings>;
   readonly consumer: string;
   readonly log: Log;
+  /** The worker is a dispatcher: it serves queues with a target alone. */
+  readonly dispatches: boolean;
 }): ServedPartitions {
-  const { redis, namespace, queue, consumer, log } = parts;
+  const { redis, namespace, queue, consumer, log, dispatches } = parts;
   const refs: PartitionRef[] = [];
   let versions: string | undefined;
 
@@ -134,7 +137,7 @@ export function createServedPartitions(parts: {
     const layout = await declared(isRepeated);
     versions = layout.versions;
     const next = partitionsOf(namespace, layout);
-    if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);
+    if (refs.length === 0) refuseOthers(name, next, dispatches);
     const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;
     if (isSame && isSameSaid(next[0], refs[0])) return;
     if (isSame) {
@@ -152,6 +155,12 @@ export function createServedPartitions(parts: {
   }
 
   return { refs, versions: () => versions, declare };
+}
+
+/** Queues whose jobs others run. @throws DuestreamError `bad-config` */
+function refuseOthers(queue: string, refs: readonly PartitionRef[], dispatches: boolean): void {
+  if (refs.some(isBroadcast)) throw ofSubscribers(queue);
+  if (!dispatches && refs.some(({ hasTarget }) => hasTarget)) throw ofDispatchers(queue);
 }
 
 const ofSubscribers = (queue: string): DuestreamError =>

@@ -141,6 +141,13 @@ describe('refused', () => {
     await remote.client().schedule(defineQueue(remote.queue, { broadcast: true }), 1, { delay: '1h' });
     expect(await worker.claim(remote.at(0))).toMatchObject(problem(409, 'broadcast'));
   });
+
+  test('claims in a queue whose jobs call a URL, with 409', async () => {
+    const worker = remote.worker();
+    const queue = defineQueue(remote.queue, { target: 'https://api.example.com/due' });
+    await remote.client().schedule(queue, 1, { delay: '1h' });
+    expect(await worker.claim(remote.at(0))).toMatchObject(problem(409, 'target'));
+  });
 });
 
 describe('a job that fails', () => {

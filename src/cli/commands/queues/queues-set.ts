@@ -36,7 +36,7 @@ export const queuesSet: Register = (parent, runner) => {
     parent
       .command('set <queue>')
       .description(
-        'change a queue: its history, its redacted fields, its broadcast, its limits and how punctual it is',
+        'change a queue: its history, its redacted fields, its broadcast, its target, its limits and how punctual it is',
       ),
   )
     .option(
@@ -54,6 +54,8 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --history off',
     'duestream queues set emails --redact email,card.number',
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
+    'duestream queues set hooks --target https://api.example.com/due',
+    `duestream queues set hooks --target '{"url": "https://api.example.com/due", "secret": "main"}'`,
     'duestream queues set events --linger 20ms',
     'duestream queues set calls --unset rate --reason "the provider has recovered"',
     'duestream queues set mail --rate 10/s --concurrency 5',
@@ -179,6 +181,12 @@ const SENTENCES: {
   broadcast(queue, { isOn, max, bytes, ageMs }) {
     if (!isOn) return line`each job of ${queue} goes to one worker`;
     return line`every subscriber of ${queue} gets each job; kept for those behind: ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`;
+  },
+  target(queue, target) {
+    if (target === 0) return line`jobs of ${queue} go to workers`;
+    const { url, method = 'POST', secret } = target;
+    const signed = secret === undefined ? 'without a signature' : `signed with the secret ${secret}`;
+    return line`each job of ${queue} calls ${method} ${url}, ${signed}; daemons with the role dispatcher send it, and no worker gets it`;
   },
   maxPending: (queue, max) =>
     most(

@@ -225,6 +225,7 @@ function head(of: QueueReport): readonly string[] {
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
     ['limits', of.limits && limitsLine(of.limits, running)],
     ['linger', of.lingerMs > 0 ? `due jobs wait up to ${durationText(of.lingerMs)} for company` : undefined],
+    ['target', of.settings.target ? valueText('target', of.settings.target) : undefined],
     ['quota', quota && quotaText(quota)],
     ...of.overrides.map((one) => ['by hand', overrideText(one)] as const),
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],

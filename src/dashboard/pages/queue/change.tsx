@@ -153,6 +153,7 @@ function changeOf({ kind, parts }: SettingRow, values: Values): unknown {
       return typedValue(kind, values[ON] ?? '') ?? [];
     case 'limit':
     case 'rates':
+    case 'target':
       return typedValue(kind, values[ON] ?? '') ?? false;
     default:
       return typedValue(kind, values[ON] ?? '') ?? 0;

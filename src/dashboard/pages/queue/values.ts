@@ -34,12 +34,23 @@ export function textOf(kind: Kind, value: unknown): string {
 export function typedValue(kind: Kind, text: string): unknown {
   const typed = text.trim();
   if (typed === '') return undefined;
-  if (typed === NONE && ['limit', 'rate', 'rates', 'word'].includes(kind)) return false;
+  if (typed === NONE && ['limit', 'rate', 'rates', 'word', 'target'].includes(kind)) return false;
   if (kind === 'flag') return typed === 'true';
   if (kind === 'paths') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
   if (kind === 'rate') return typedRate(typed);
   if (kind === 'rates') return typedRates(typed);
+  if (kind === 'target') return typedTarget(typed);
   return /^\d+(\.\d+)?$/.test(typed) ? Number(typed) : typed;
+}
+
+/** A URL, or JSON with more of it; what is no JSON stays a text, which the API refuses. */
+function typedTarget(typed: string): unknown {
+  if (!typed.startsWith('{')) return typed;
+  try {
+    return JSON.parse(typed);
+  } catch {
+    return typed;
+  }
 }
 
 const OWN_RATE = /^(\d+)\s*\/\s*(\d+\s*\w+)(?:,?\s*burst\s+(\d+))?$/;
@@ -86,12 +97,12 @@ export function bodyOf(
 /** In one line, for people. */
 export function saidText({ kind, name, parts }: SettingRow, value: unknown): string {
   if (value === undefined) return defaultText(name, kind);
-  if (value === false) return kind === 'bounds' ? said.off : said.noLimit;
+  if (value === false) return kind === 'bounds' || kind === 'target' ? said.off : said.noLimit;
   if (value === true) return said.on;
   if (Array.isArray(value)) return value.length === 0 ? said.noPath : textOf(kind, value);
   if (typeof value !== 'object' || value === null) return valueText({ kind, name }, value);
   if (kind === 'groups') return said.groupsOwn(Object.keys(value).length);
-  if (kind === 'rates') return textOf('rates', value);
+  if (kind === 'rates' || kind === 'target') return textOf(kind, value);
   const given = value as Readonly<Record<string, unknown>>;
   return [...parts, ...groupLimits.filter(({ name: own }) => !parts.some((part) => part.name === own))]
     .flatMap((part) => partText(part, given[part.name]) ?? [])
@@ -133,6 +144,6 @@ const AHEAD_MS = 10;
 function defaultText(name: string, kind: Kind): string {
   if (name === 'linger') return said.ofDaemon;
   if (name === 'ahead') return durationText(AHEAD_MS);
-  if (kind === 'bounds' || kind === 'yes') return said.off;
+  if (kind === 'bounds' || kind === 'yes' || kind === 'target') return said.off;
   return kind === 'paths' ? said.noPath : said.noLimit;
 }

@@ -108,7 +108,7 @@ const setVerb = verb({
   method: 'patch',
   at: '/queues/{queue}/settings',
   summary: 'Change settings of a queue',
-  doc: 'What is said holds until it is taken back, whatever definitions in code say. What is left out stays; `false` means no limit. Limits hold when the answer comes, and what runs goes on; all processes follow the rest within half a minute. To change `redact` a token needs the scope `admin`.',
+  doc: 'What is said holds until it is taken back, whatever definitions in code say. What is left out stays; `false` means no limit. Limits hold when the answer comes, and what runs goes on; all processes follow the rest within half a minute. To change `redact` or `target` a token needs the scope `admin`.',
   queues: 'path',
   path: ofQueue,
   body: strict({ ...settingShapes, reason: reason.optional() }).openapi('QueueSettingsRequest'),
@@ -131,7 +131,7 @@ const unsetVerb = verb({
   method: 'delete',
   at: '/queues/{queue}/settings/{setting}',
   summary: 'Take a setting of a queue back',
-  doc: 'What was set by command goes, and what the definition in code says holds again. To take `redact` back a token needs the scope `admin`.',
+  doc: 'What was set by command goes, and what the definition in code says holds again. To take `redact` or `target` back a token needs the scope `admin`.',
   queues: 'path',
   path: z.object({
     queue: queueName,

@@ -103,6 +103,8 @@ const REFUSALS = {
   superseded:
     'a later claim of this lane was made, or the worker has left; a worker whose process is a copy of another one makes a name of its own',
   broadcast: 'the jobs of a broadcast queue go to every subscriber; no worker claims them',
+  target:
+    'the jobs of the queue call a URL, and daemons with the role dispatcher send the requests; no worker claims them',
 } as const;
 
 const ABOUT =
@@ -130,7 +132,7 @@ const claim = verb({
     ends: z.array(end).default([]).openapi({ description: 'Runs that have ended since, at most 80: as in `settle`.' }),
   }).openapi('Claim'),
   answers: { 200: { type: answers.Claimed, doc: 'Jobs, or none; and what became of `ends`.' } },
-  problems: ['bad-input', 'superseded', 'broadcast', 'too-large', 'too-many', 'stopped', 'not-found'],
+  problems: ['bad-input', 'superseded', 'broadcast', 'target', 'too-large', 'too-many', 'stopped', 'not-found'],
   async run({ path: { queue }, body, backend, caller, peer, signal }) {
     const waitMs = durationMs(body.wait, 'wait');
     if (waitMs > CLAIM_WAIT_MS_MAX)

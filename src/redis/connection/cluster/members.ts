@@ -49,3 +49,14 @@ export async function askAll<R extends object, T>(redis: R, ask: (member: R | Re
 export function enlist(cluster: Redis, members: Members): void {
   clusters.set(cluster, members);
 }
+
+/** Where the servers behind a connection are: `10.0.0.5:6379`, `[fd00::5]:6379`. None of one that is away, or behind a file. */
+export function placesOf(redis: Redis): readonly string[] {
+  return membersOf(redis).flatMap(({ stream }) => {
+    const socket: object | undefined = stream;
+    if (socket === undefined || !('remoteAddress' in socket) || !('remotePort' in socket)) return [];
+    const { remoteAddress: address, remotePort: port } = socket;
+    if (typeof address !== 'string' || typeof port !== 'number') return [];
+    return [address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`];
+  });
+}
