@@ -7,7 +7,7 @@
  * A job that is put aside again and again is over by its age, because no attempt is counted for it.
  */
 
-import { Defer, Retry, Unrecoverable } from '../job/outcome.ts';
+import { type CloseScope, Defer, Retry, Unrecoverable } from '../job/outcome.ts';
 import { oneLine } from '../kernel/errors.ts';
 import type { CallEnd } from './send/sender.ts';
 
@@ -20,6 +20,10 @@ export interface AnswerRules {
   readonly maxAgeMs: number;
   /** Whether what a target answers is kept: in results, and in the reasons of failures. */
   readonly keepAnswer: boolean;
+  /** What a job that is put aside closes. Default: its group. */
+  readonly closes?: CloseScope | undefined;
+  /** What may stand in no result and no reason, even if a target sends back what it was sent. Default: nothing. */
+  readonly hides?: readonly string[] | undefined;
 }
 
 /** What a job that is done leaves, where its queue keeps results. */
@@ -49,7 +53,7 @@ export function settle(end: CallEnd, rules: AnswerRules, at: AnsweredAt): Target
   if (end.kind === 'refused') throw new Unrecoverable(`target-refused: ${end.why}`);
   if (end.kind === 'no-answer') throw new Error(`no answer: ${end.why}`);
   const { status, tookMs, headers } = end;
-  const text = rules.keepAnswer && !end.isAllowed ? end.body.toString().slice(0, ANSWER_CHARS) : '';
+  const text = rules.keepAnswer && !end.isAllowed ? hidden(end.body.toString(), rules).slice(0, ANSWER_CHARS) : '';
   if (status >= 200 && status < 300 && !rules.deadOn.includes(status) && !rules.retryOn.includes(status)) {
     return { status, tookMs, ...(text !== '' && { answer: text }) };
   }
@@ -62,13 +66,19 @@ export function settle(end: CallEnd, rules: AnswerRules, at: AnsweredAt): Target
   throw new Unrecoverable(reason);
 }
 
+/** Before the text is cut, so that no part of one is left at its end. */
+const hidden = (text: string, { hides = [] }: AnswerRules): string =>
+  hides.reduce((rest, one) => (one === '' ? rest : rest.replaceAll(one, '***')), text);
+
 function putAside(
   reason: string,
   afterMs: number,
   { rules, at }: { readonly rules: AnswerRules; readonly at: AnsweredAt },
 ): Error {
   const isOld = at.nowMs - at.askedDueMs > rules.maxAgeMs;
-  return isOld ? new Unrecoverable(`expired: ${reason}`) : new Defer(afterMs || DEFER_MS, { reason, close: 'group' });
+  return isOld
+    ? new Unrecoverable(`expired: ${reason}`)
+    : new Defer(afterMs || DEFER_MS, { reason, close: rules.closes ?? 'group' });
 }
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;

@@ -1,23 +1,31 @@
 /**
- * A handler that calls a URL for each job: a signed request through the guard, and what its answer means. It is an ordinary handler of
- * an ordinary worker, so leases, retries, limits, dead letters and the history of a job are those of every other queue.
+ * What calls a URL for each job, and the handler that applications make of it: a signed request through the guard, and what its
+ * answer means. It is an ordinary handler of an ordinary worker, so leases, retries, limits, dead letters and the history of a job
+ * are those of every other queue.
  */
 import type { Job } from '../job/job.ts';
+import { groupOf } from '../job/labels.ts';
 import { Unrecoverable } from '../job/outcome.ts';
+import {
+  checkHeaders,
+  isHostOf,
+  TARGET_MAX_AGE,
+  TARGET_METHODS,
+  TARGET_TIMEOUT,
+  type TargetMethod,
+} from '../job/target.ts';
 import { readTargetUrl } from '../job/target-url.ts';
 import { asConfig, checkFunction, checkNames, durationIn } from '../kernel/checks.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { type DurationInput, durationMs, show } from '../kernel/duration.ts';
+import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../kernel/errors.ts';
 import { version } from '../kernel/version.ts';
 import type { HandlerContext } from '../worker/run/handler-context.ts';
 import { type AnswerRules, settle, type TargetResult } from './answers.ts';
-import { createGuard, isNamed } from './guard/guard.ts';
+import { type Admission, createGuard, type Guard } from './guard/guard.ts';
 import type { Certificate, EgressProxy } from './send/dial.ts';
-import { createSender, type OutgoingCall, type Sender } from './send/sender.ts';
+import { type CallEnd, createSender, type OutgoingCall, type Sender } from './send/sender.ts';
 import { signWebhook, type WebhookSecrets } from './signature.ts';
-
-const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'] as const;
 
 /** Where the jobs of a queue go, and where they may never go. */
 export interface CallUrlOptions<Data = unknown> {
@@ -26,7 +34,7 @@ export interface CallUrlOptions<Data = unknown> {
   /** Hosts that may be called: `api.example.com`, `*.example.com`, or `*` for all. Default: the host of `url`, where that is a text. */
   readonly hosts?: readonly string[] | undefined;
   /** Default `POST`. `GET` and `HEAD` have no body. */
-  readonly method?: (typeof METHODS)[number] | undefined;
+  readonly method?: TargetMethod | undefined;
   /** The text that is sent. Default: the data of the job as JSON. */
   readonly body?: ((job: Job<Data>) => string) | undefined;
   /** Default `application/json`. */
@@ -49,6 +57,11 @@ export interface CallUrlOptions<Data = unknown> {
   readonly allow?: readonly string[] | undefined;
   /** Networks that may not be called, whatever `allow` says. */
   readonly deny?: readonly string[] | undefined;
+  /**
+   * Where your Redis is: no request goes there, whatever `allow` says. `10.20.0.5`, or with its port `127.0.0.1:6390`; on this machine
+   * the port alone is refused. Ports that Redis has by default are refused anyhow.
+   */
+  readonly redis?: readonly string[] | undefined;
   /** Local names that may be called, `hook.default.svc` or `*.svc.cluster.local`; their addresses must be in `allow`. */
   readonly names?: readonly string[] | undefined;
   /** Prefixes of 96 bits by which this network reaches IPv4: `64:ff9b::/96`. */
@@ -74,11 +87,10 @@ const OPTIONS: readonly string[] = Object.keys({
     maxAge: 0,
     retryOn: 0,
   },
-  ...{ deadOn: 0, keepAnswer: 0, allow: 0, deny: 0, names: 0, nat64: 0, ca: 0, certificate: 0, proxy: 0 },
+  ...{ deadOn: 0, keepAnswer: 0, allow: 0, deny: 0, redis: 0, names: 0, nat64: 0, ca: 0, certificate: 0, proxy: 0 },
 } satisfies Record<keyof CallUrlOptions, number>);
 
 const TIMEOUT_MS = 30_000;
-const TIMEOUT_MAX_MS = 900_000;
 const MAX_AGE_MS = 86_400_000;
 
 /**
@@ -94,14 +106,87 @@ const MAX_AGE_MS = 86_400_000;
 export function callUrl<Data = unknown>(
   options: CallUrlOptions<Data>,
 ): (job: Job<Data>, context: HandlerContext) => Promise<TargetResult> {
-  const target = readOptions(options);
-  return async (job, context) => {
-    const call = callFor(job, context, target);
-    const end = await target.sender.send(call, context.signal);
-    if (end.kind === 'no-answer') context.log.warn({ why: end.why, detail: end.detail }, 'the target gave no answer');
-    const at = { nowMs: systemClock.wallMs(), askedDueMs: job.askedDueMs, random: Math.random() };
-    return settle(end, target.rules, at);
+  return createUrlCaller(options).handle;
+}
+
+/** What a job has of a start that a request tells of. */
+export interface CallStart {
+  readonly token: string;
+  readonly attempt: number;
+}
+
+/** How a request ended, for whoever counts them and closes hosts. */
+export interface CallReport {
+  readonly queue: string;
+  readonly id: string;
+  /** '' where the URL could not be read. */
+  readonly host: string;
+  readonly end: CallEnd;
+}
+
+/** The same as a part of a process that serves queues of others: it hears of each request, and can be closed. */
+export interface UrlCaller<Data = unknown> {
+  readonly handle: (job: Job<Data>, context: HandlerContext) => Promise<TargetResult>;
+  /** One request, and what came back, whatever that means for a job. */
+  readonly call: (job: Job<Data>, start: CallStart, signal: AbortSignal) => Promise<CallReport>;
+  /** Where the guard would let a request of the job go, without one. */
+  readonly admit: (job: Job<Data>) => Promise<Admission>;
+  /** What the end means for the job: returns or throws as a handler. */
+  readonly settle: (job: Job<Data>, end: CallEnd) => TargetResult;
+  /** Closes the sockets that nothing uses. */
+  readonly close: () => void;
+}
+
+/** What only a process of ours gives. */
+export interface CallerParts {
+  /** Where Redis is now, asked at each request: it moves. Beside `redis` of the options. */
+  readonly redisNow?: (() => Iterable<string>) | undefined;
+  /** All jobs of the queue go to one host: one without a group that is put aside closes the queue. */
+  readonly isOneHost?: boolean | undefined;
+  /** Secrets that stand in requests, and in nothing that is kept. */
+  readonly hides?: readonly string[] | undefined;
+  /** Called with each request that ended, before its job is settled. */
+  readonly onCall?: ((report: CallReport) => Promise<void> | void) | undefined;
+}
+
+/** @throws DuestreamError `bad-config` */
+export function createUrlCaller<Data = unknown>(
+  options: CallUrlOptions<Data>,
+  { redisNow = () => [], isOneHost = false, hides, onCall }: CallerParts = {},
+): UrlCaller<Data> {
+  const target = readOptions(options, redisNow);
+  const call: UrlCaller<Data>['call'] = async (job, start, signal) => {
+    const outgoing = callFor(job, start, target);
+    const end = await target.sender.send(outgoing, signal);
+    return { queue: job.queue, id: job.id, host: hostIn(outgoing.url), end };
   };
+  const settled: UrlCaller<Data>['settle'] = (job, end) => {
+    const closes = isOneHost && groupOf(job.id) === undefined ? 'queue' : 'group';
+    const at = { nowMs: systemClock.wallMs(), askedDueMs: job.askedDueMs, random: Math.random() };
+    return settle(end, { ...target.rules, hides, closes }, at);
+  };
+  return {
+    call,
+    settle: settled,
+    admit: (job) => target.guard.admit(urlOf(job, target.options)),
+    close: target.sender.close,
+    async handle(job, context) {
+      const report = await call(job, context, context.signal);
+      const { end } = report;
+      if (end.kind === 'no-answer') context.log.warn({ why: end.why, detail: end.detail }, 'the target gave no answer');
+      await onCall?.(report);
+      return settled(job, end);
+    },
+  };
+}
+
+/** '' for what cannot be read: the request is refused then. */
+function hostIn(url: string): string {
+  try {
+    return readTargetUrl(url, 'the URL').host;
+  } catch {
+    return '';
+  }
 }
 
 interface Target<Data> {
@@ -109,28 +194,36 @@ interface Target<Data> {
   readonly hosts: readonly string[];
   readonly timeoutMs: number;
   readonly rules: AnswerRules;
+  readonly guard: Guard;
   readonly sender: Sender;
 }
 
-function readOptions<Data>(options: CallUrlOptions<Data>): Target<Data> {
+function readOptions<Data>(options: CallUrlOptions<Data>, redisNow: () => Iterable<string>): Target<Data> {
   checkNames(options, OPTIONS, 'callUrl');
   return asConfig(() => {
-    const { method = 'POST', headers = {}, secrets, proxy } = options;
-    if (!METHODS.includes(method)) throw bad(`method of callUrl is ${show(method)}; allowed: ${METHODS.join(', ')}`);
-    checkHeaders(headers);
+    const { method = 'POST', headers = {}, secrets, proxy, redis = [] } = options;
+    if (!TARGET_METHODS.includes(method)) {
+      throw bad(`method of callUrl is ${show(method)}; allowed: ${TARGET_METHODS.join(', ')}`);
+    }
+    checkHeaders(headers, 'headers of callUrl');
     // A wrong secret is found when the worker is made, and not by the first job.
     if (secrets !== undefined) signWebhook({ id: 'x', body: '' }, secrets);
-    const guard = createGuard({ ...options, proxyResolves: proxy?.resolves });
+    const guard = createGuard({
+      ...options,
+      redis: () => [...redis, ...redisNow()],
+      proxyResolves: proxy?.resolves,
+    });
     return {
       options,
       hosts: hostsOf(options),
-      timeoutMs: durationIn(options.timeout ?? TIMEOUT_MS, 'timeout of callUrl', { min: 1, max: TIMEOUT_MAX_MS }),
+      timeoutMs: durationIn(options.timeout ?? TIMEOUT_MS, 'timeout of callUrl', TARGET_TIMEOUT),
       rules: {
         retryOn: options.retryOn ?? [],
         deadOn: options.deadOn ?? [],
-        maxAgeMs: durationMs(options.maxAge ?? MAX_AGE_MS, 'maxAge of callUrl'),
+        maxAgeMs: durationIn(options.maxAge ?? MAX_AGE_MS, 'maxAge of callUrl', TARGET_MAX_AGE),
         keepAnswer: options.keepAnswer ?? true,
       },
+      guard,
       sender: createSender({ guard, clock: systemClock, ca: options.ca, proxy }),
     };
   });
@@ -147,26 +240,10 @@ function hostsOf<Data>({ url, hosts }: CallUrlOptions<Data>): readonly string[] 
 
 const bad = (message: string) => new DuestreamError('bad-config', message);
 
-/** What this handler makes itself, or what belongs to a connection. */
-const OWN_HEADERS =
-  /^(webhook-.*|idempotency-key|duestream-.*|traceparent|tracestate|baggage|user-agent|host|content-.*|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|cookie|accept-encoding)$/i;
-
-function checkHeaders(headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) {
-    if (!/^[\w!#$%&'*+.^`|~-]{1,100}$/.test(name))
-      throw bad(`headers of callUrl has ${show(name)}; allowed: names of HTTP headers`);
-    if (OWN_HEADERS.test(name))
-      throw bad(`headers of callUrl has ${name}, which the handler makes itself; contentType is an option`);
-    // The value may be a secret, and is not quoted.
-    if (!/^[\x20-\x7e]{0,8192}$/.test(value))
-      throw bad(`header ${name} of callUrl has another character than printable ASCII, or more than 8,192`);
-  }
-}
-
-function callFor<Data>(job: Job<Data>, context: HandlerContext, target: Target<Data>): OutgoingCall {
+function callFor<Data>(job: Job<Data>, start: CallStart, target: Target<Data>): OutgoingCall {
   const { options, hosts } = target;
   const { method = 'POST', secrets, contentType = 'application/json' } = options;
-  const url = typeof options.url === 'string' ? options.url : options.url(job);
+  const url = urlOf(job, options);
   checkHost(url, hosts);
   const isBare = method === 'GET' || method === 'HEAD';
   const body = isBare ? undefined : (options.body?.(job) ?? JSON.stringify(job.data ?? null));
@@ -183,19 +260,22 @@ function callFor<Data>(job: Job<Data>, context: HandlerContext, target: Target<D
       ...(isBare ? {} : { 'Content-Type': contentType }),
       'User-Agent': `duestream/${version}`,
       'Idempotency-Key': id,
-      'Duestream-Token': context.token,
-      'Duestream-Attempt': String(context.attempt),
+      'Duestream-Token': start.token,
+      'Duestream-Attempt': String(start.attempt),
       'Duestream-Due': String(job.askedDueMs),
       ...(secrets === undefined ? { 'webhook-id': id } : signWebhook({ id, body: body ?? '' }, secrets)),
     },
   };
 }
 
+const urlOf = <Data>(job: Job<Data>, { url }: Pick<CallUrlOptions<Data>, 'url'>): string =>
+  typeof url === 'string' ? url : url(job);
+
 /** Whoever may write jobs may not choose where requests go. @throws Unrecoverable */
 function checkHost(url: string, hosts: readonly string[]): void {
   try {
     const { host } = readTargetUrl(url, 'the URL');
-    if (hosts.includes('*') || isNamed(host, hosts)) return;
+    if (isHostOf(host, hosts)) return;
     throw new Unrecoverable(`target-refused: ${host} is not in hosts`);
   } catch (error) {
     if (error instanceof Unrecoverable) throw error;

@@ -116,6 +116,15 @@ describe('what an operator allows', () => {
     expect(rules.refusalOf('10.20.0.7')).toBeUndefined();
   });
 
+  test('is not the port of Redis on this machine, where others may be called, and elsewhere not its machine at all', () => {
+    const redis = () => ['127.0.0.1:6390', '10.20.0.5:6379', '[fd00:1::7]:6379'];
+    const rules = rulesWith({ allow: ['127.0.0.1', '10.20.0.0/16', 'fd00:1::/32'], redis });
+    expect(rules.refusalOf('127.0.0.1', 6390)).toBe('Redis is there');
+    expect(rules.refusalOf('127.0.0.1', 8080)).toBeUndefined();
+    for (const address of ['10.20.0.5', 'fd00:1::7']) expect(rules.refusalOf(address, 8080)).toBe('Redis is there');
+    expect(rules.refusalOf('10.20.0.6', 6379)).toBeUndefined();
+  });
+
   test('is IPv4 behind a translator of its network, judged by the IPv4 address', () => {
     const rules = rulesWith({ nat64: ['64:ff9b::/96', '2600:64::/96'] });
     for (const address of ['64:ff9b::93.184.216.34', '2600:64::5db8:d822']) {

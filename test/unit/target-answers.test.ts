@@ -120,3 +120,12 @@ test.each([
 ])('Retry-After %j is %d ms', (value, ms) => {
   expect(retryAfterMs(value, { nowMs: NOW, random: 0 })).toBe(ms);
 });
+
+test('what a target sends back of a secret is in no result and no reason, also where the text is cut', () => {
+  const hides = ['Bearer s3cret-value'];
+  const body = `${'x'.repeat(2040)}Bearer s3cret-value`;
+  expect(outcomeOf({ status: 200, body, rules: { hides } })).toMatchObject({ answer: `${'x'.repeat(2040)}***` });
+  expect(outcomeOf({ status: 404, body: 'you sent Bearer s3cret-value', rules: { hides } })).toMatchObject({
+    message: 'answer 404: you sent ***',
+  });
+});

@@ -17,13 +17,16 @@ export interface AddressOptions {
   readonly nat64?: readonly string[] | undefined;
   /** The addresses of this machine. Default: those of its interfaces, asked at each look, because they change. */
   readonly own?: (() => Iterable<string>) | undefined;
-  /** The addresses of Redis, to which no request may ever go. */
+  /**
+   * The addresses of Redis, to which no request may ever go: `10.20.0.5`, or `10.20.0.5:6379`, `[fd00::5]:6379`. On this machine a
+   * port that is said is refused alone, as other things that listen here may be called.
+   */
   readonly redis?: (() => Iterable<string>) | undefined;
 }
 
 /** Says why a request may not go to an address; undefined if it may. `isAllowed`: whether `allow` names it. */
 export interface AddressRules {
-  readonly refusalOf: (address: string) => string | undefined;
+  readonly refusalOf: (address: string, port?: number) => string | undefined;
   readonly isAllowed: (address: string) => boolean;
   /** Whether `nat64` names the translator that the address is behind. */
   readonly isTranslated: (address: string) => boolean;
@@ -57,17 +60,27 @@ export function createAddressRules(options: AddressOptions = {}): AddressRules {
   const named = allow.map((text) => text.replace(/\/(32|128)$/, ''));
   const isAllowed = (address: string) => allowed.check(address, kindOf(address));
   const isHere = (address: string) => isLoopback(address) || has(own(), address);
-  const forbidden = (address: string): string | undefined => {
-    if (denied.check(address, kindOf(address))) return 'deny has it';
-    return has(redis(), address) ? 'Redis is there' : undefined;
+  const isRedis = (address: string, port: number | undefined): boolean => {
+    const places = [...redis()].map(placeOf).filter((place) => has([place.address], address));
+    return places.some((place) => place.port === undefined || !isHere(address) || place.port === port);
   };
-  const refusalOf = (address: string): string | undefined => {
-    const why = oddForm(address) ?? forbidden(address);
+  const forbidden = (address: string, port: number | undefined): string | undefined => {
+    if (denied.check(address, kindOf(address))) return 'deny has it';
+    return isRedis(address, port) ? 'Redis is there' : undefined;
+  };
+  const refusalOf = (address: string, port?: number): string | undefined => {
+    const why = oddForm(address) ?? forbidden(address, port);
     if (why !== undefined) return why;
     if (isHere(address)) return has(named, address) ? undefined : 'it is an address of this machine';
     return isAllowed(address) ? undefined : notPublic(address, translated);
   };
   return { refusalOf, isAllowed, isTranslated: (address) => translated.check(address, kindOf(address)) };
+}
+
+/** An address, with a port or without: of IPv6 one with a port has brackets. */
+function placeOf(text: string): { readonly address: string; readonly port: number | undefined } {
+  const [, bracketed, plain = text, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text) ?? [];
+  return { address: bracketed ?? plain, port: port === undefined ? undefined : Number(port) };
 }
 
 function oddForm(address: string): string | undefined {

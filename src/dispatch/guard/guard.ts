@@ -7,7 +7,7 @@
  * address and never the name (`dial.ts`).
  */
 import { isIP } from 'node:net';
-import { readTargetUrl, type TargetUrl } from '../../job/target-url.ts';
+import { isNamed, readTargetUrl, type TargetUrl } from '../../job/target-url.ts';
 import { DuestreamError, messageOf } from '../../kernel/errors.ts';
 import { isNetwork } from '../../kernel/networks.ts';
 import { type AddressOptions, createAddressRules } from './addresses.ts';
@@ -38,7 +38,7 @@ export type Admission =
 export interface Guard {
   readonly admit: (text: string) => Promise<Admission>;
   /** Why a socket may not stay, by the address that it says it is connected to. */
-  readonly refusalOfPeer: (address: string) => string | undefined;
+  readonly refusalOfPeer: (address: string, port: number) => string | undefined;
 }
 
 const ADDRESSES_MAX = 32;
@@ -62,9 +62,9 @@ export function createGuard(options: GuardOptions = {}): Guard {
     ));
 
   /** Why one of the addresses refuses all of them. */
-  async function flawOf(addresses: readonly string[]): Promise<string | undefined> {
+  async function flawOf(addresses: readonly string[], port: number): Promise<string | undefined> {
     for (const address of addresses) {
-      const why = rules.refusalOf(address);
+      const why = rules.refusalOf(address, port);
       if (why !== undefined) return `${address}: ${why}`;
     }
     const isPublicIpv6 = (one: string) => isIP(one) === 6 && !rules.isAllowed(one) && !rules.isTranslated(one);
@@ -80,7 +80,7 @@ export function createGuard(options: GuardOptions = {}): Guard {
     const addresses = await addressesOf(url);
     if (addresses.length === 0) return { kind: 'no-address', why: `${url.host} has no address` };
     if (addresses.length > ADDRESSES_MAX) return refused(`${url.host} has more than ${ADDRESSES_MAX} addresses`);
-    const flaw = await flawOf(addresses);
+    const flaw = await flawOf(addresses, url.port);
     if (flaw !== undefined) return refused(url.version === 0 ? `${url.host} is ${flaw}` : flaw);
     const isAllowed = addresses.every(rules.isAllowed);
     if (url.isTls || isAllowed) return { kind: 'admitted', url, addresses, isAllowed };
@@ -117,10 +117,6 @@ function readOrWhy(text: string): TargetUrl | string {
 
 const isLocal = (host: string): boolean =>
   !host.includes('.') || LOCAL_ENDS.some((end) => host === end || host.endsWith(`.${end}`));
-
-/** Exactly, or by `*.` and what a name ends with. */
-export const isNamed = (host: string, names: readonly string[]): boolean =>
-  names.some((name) => name === host || (name.startsWith('*.') && host.endsWith(name.slice(1))));
 
 function checkNetworks({ allow = [], deny = [], nat64 = [] }: AddressOptions): void {
   for (const [name, all] of Object.entries({ allow, deny, nat64 })) {

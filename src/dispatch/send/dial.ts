@@ -8,7 +8,7 @@
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { TargetUrl } from '../../job/target-url.ts';
+import { isNamed, type TargetUrl } from '../../job/target-url.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 
@@ -30,7 +30,7 @@ export interface EgressProxy {
 export interface DialParts {
   readonly clock: Pick<Clock, 'timer'>;
   readonly connectMs: number;
-  readonly refusalOfPeer: (address: string) => string | undefined;
+  readonly refusalOfPeer: (address: string, port: number) => string | undefined;
   /** Roots of one's own, beside those of Node. */
   readonly ca?: readonly string[] | undefined;
   readonly proxy?: EgressProxy | undefined;
@@ -77,7 +77,7 @@ export async function dial(to: Dialled, parts: DialParts): Promise<Socket> {
 async function openSocket(to: Dialled, parts: DialParts, opened: Socket[]): Promise<Socket> {
   const raw = parts.proxy ? await throughProxy(to, parts.proxy, opened) : await direct(to, opened);
   if (!parts.proxy) {
-    const why = parts.refusalOfPeer(raw.remoteAddress ?? '');
+    const why = parts.refusalOfPeer(raw.remoteAddress ?? '', to.url.port);
     if (why !== undefined) throw new DialError('refused', `the socket went to ${raw.remoteAddress}: ${why}`);
   }
   return to.url.isTls ? overTls(raw, to, parts) : raw;
@@ -125,7 +125,7 @@ const throughProxy = ({ address, url }: Dialled, proxy: EgressProxy, opened: Soc
   });
 
 function overTls(socket: Socket, { url, certificate }: Dialled, { ca }: DialParts): Promise<Socket> {
-  const shown = certificate?.hosts.some((host) => isOf(url.host, host)) ? certificate : undefined;
+  const shown = certificate && isNamed(url.host, certificate.hosts) ? certificate : undefined;
   return new Promise((resolve, reject) => {
     const secured = connectTls({
       socket,
@@ -145,6 +145,3 @@ function overTls(socket: Socket, { url, certificate }: Dialled, { ca }: DialPart
     });
   });
 }
-
-const isOf = (host: string, name: string): boolean =>
-  name === host || (name.startsWith('*.') && host.endsWith(name.slice(1)));
