@@ -49,6 +49,8 @@ const SAMPLES: Events = {
   'worker.resumed': { pausedMs: 60_000 },
   'entries.reclaimed': { ...placed, from: 'w-1', count: 1 },
   'entries.adopted': { ...placed, count: 1 },
+  'target.called': { queue: 'hooks', outcome: '2xx', tookMs: 12 },
+  'target.closed': { queue: 'hooks', host: 'api.example.com', forMs: 5000, why: 'timeout' },
   'claim.answered': { queue: 'emails', outcome: 'handed', jobs: 1, waitedMs: 1 },
   'run.settled': { queue: 'emails', end: 'complete', word: 'ok' },
   'runs.reclaimed': { ...placed, from: 'h-a-1', to: 'h-a-2', cause: 'lease', count: 1, ids: ['order-1042'] },

@@ -65,6 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'inspect',
     'access',
     'sql',
+    'dispatch',
   ],
   // A module of NestJS: what an application makes by hand otherwise.
   nestjs: ['kernel', 'job', 'redis', 'client', 'worker', 'daemon'],
@@ -79,6 +80,7 @@ const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/outbox.ts': ['daemon'],
   'cli/commands/prove.ts': ['prove'],
   'cli/commands/start.ts': ['daemon'],
+  'cli/commands/targets.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],
   // How a part of a path is written, which the API reads.

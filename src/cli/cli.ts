@@ -50,6 +50,7 @@ import {
 import { schedulesPreview, schedulesPut } from './commands/schedules/schedules-put.ts';
 import { slo } from './commands/slo.ts';
 import { start, worker } from './commands/start.ts';
+import { targetsTry } from './commands/targets.ts';
 import { tokensCreate, tokensLs, tokensRevoke } from './commands/tokens.ts';
 import { top } from './commands/top.ts';
 import { completion } from './completion.ts';
@@ -88,6 +89,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
     noun('groups', 'show who waits and who runs in a queue with limits, by group', [
       ...[groupsLs, groupsShow, groupsSet, groupsClose, groupsOpen],
     ]),
+    noun('targets', 'try the URL that the jobs of a queue call', [targetsTry]),
     noun('schedules', 'create, show, preview and run recurring jobs', [
       ...[schedulesLs, schedulesShow, schedulesPreview, forecast, schedulesPut, schedulesRm],
       ...[schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill],

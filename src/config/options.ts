@@ -11,13 +11,14 @@ import { PROFILES, RHYTHMS } from '../kernel/rhythm.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
+import { targetOptions } from './target-options.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
-const ROLES = ['mover', 'http', 'worker'] as const;
+const ROLES = ['mover', 'http', 'worker', 'dispatcher'] as const;
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const PATH = { kind: 'text', allowed: 'a path of at most 4096 characters, or empty' } as const;
@@ -309,6 +310,7 @@ export const schema = z.strictObject({
   dead: dead.prefault({}),
   limits: limits.prefault({}),
   schedules: schedules.prefault({}),
+  targets: targetOptions.prefault({}),
   log: log.prefault({}),
   queues: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), queue).prefault({}),
 });

@@ -1,9 +1,9 @@
 /**
- * The roof: one process with the roles it was given. Mover promotes, http shows, worker runs handlers. Wiring and the
- * order of life only; what the parts do stands in their own rooms.
+ * The roof: one process with the roles it was given. Mover promotes, http shows, worker runs handlers, dispatcher calls URLs. Wiring
+ * and the order of life only; what the parts do stands in their own rooms.
  *
- *  start  handler module, file of schedules → connect → queues of the configuration → movers → worker → http
- *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
+ *  start  handler module, file of schedules → connect → queues of the configuration → movers → worker → dispatcher → http
+ *  stop   not ready → worker and dispatcher finish or hand back → movers give their leases back → http → connections
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
 import { hostname } from 'node:os';
@@ -41,6 +41,7 @@ import { claimNamespace, declarationOf, declareQueue, unheldOf } from '../redis/
 import type { AnyWork } from '../worker/options.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
+import { createDispatcher, type Dispatcher } from './dispatcher.ts';
 import { loadHandlers } from './handler-module.ts';
 import { createLagWatch, healthOf, queueReadings } from './health.ts';
 import { createHttpWindow } from './http-window.ts';
@@ -130,6 +131,8 @@ interface Made {
   readonly unforwards: (() => void)[];
   worker: WatchedWorker | undefined;
   keeper: ScheduleKeeper | undefined;
+  /** Undefined without its role. */
+  readonly dispatcher: Dispatcher | undefined;
   listening: { readonly host: string; readonly port: number } | undefined;
 }
 
@@ -153,9 +156,7 @@ export function createDaemonOf(
   const unobserve = metrics.observe(events);
   const health = healthOfMade(made, () => life.state());
   const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
-  const http = has(settings.config, 'http')
-    ? createHttpWindow(settings, shown, { log: made.parts.log, events })
-    : undefined;
+  const http = has(settings.config, 'http') ? httpOf(made, shown) : undefined;
   const life: Life<undefined> = createLife({
     what: 'daemon',
     async begin(signal) {
@@ -206,9 +207,13 @@ const healthOfMade = (made: Made, state: Life<undefined>['state']) =>
     clock: systemClock,
     movers: () => made.opening.opened()?.movers,
     worker: () => made.worker,
+    dispatcher: made.dispatcher,
     redis: () => made.opening.opened()?.redis,
     state,
   });
+
+const httpOf = ({ settings, parts, events, opening }: Made, shown: Parameters<typeof createHttpWindow>[1]) =>
+  createHttpWindow(settings, shown, { log: parts.log, events, redis: () => opening.opened()?.redis });
 
 /** @throws DuestreamError `bad-config` */
 function checkParts(parts: DaemonParts): DaemonParts {
@@ -234,7 +239,8 @@ function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
     furnish: async (connections) => createServices(settings, events, connections, () => made.worker),
   });
   const none = { worker: undefined, keeper: undefined, listening: undefined };
-  const made: Made = { settings, parts, events, opening, unforwards: [], ...none };
+  const dispatcher = has(config, 'dispatcher') ? dispatcherOf(settings, events, parts) : undefined;
+  const made: Made = { settings, parts, events, opening, dispatcher, unforwards: [], ...none };
   if (parts.handlers && has(config, 'worker')) made.worker = workerOf(made, parts.handlers);
   if (parts.around) made.unforwards.push(forward(parts.around, events));
   return made;
@@ -249,6 +255,13 @@ function workerOf({ settings, parts, events, unforwards }: Made, handlers: Handl
   unforwards.push(forward(worker.events, events));
   return worker;
 }
+
+const dispatcherOf = ({ config, redis }: DaemonSettings, events: Emitter, { log }: DaemonParts): Dispatcher =>
+  createDispatcher({
+    ...{ config, redis, events, log: parseLog(log) },
+    clock: systemClock,
+    workerSettings: workerOptions(config),
+  });
 
 /** Which metrics there are, and where those of whole queues come from. */
 function scrapedOf(made: Made) {
@@ -285,6 +298,7 @@ async function begin(made: Made, signal: AbortSignal): Promise<void> {
   if (movers) guard.start();
   made.keeper?.start(redis);
   await made.worker?.start();
+  made.dispatcher?.start(redis);
   signal.throwIfAborted();
 }
 
@@ -292,7 +306,7 @@ async function shutDown(made: Made, begun: Promise<void>): Promise<void> {
   // First of all, so that a start that is under way is cut short there too.
   const workerStopped = made.worker?.stop();
   await begun;
-  await (workerStopped ?? made.worker?.stop());
+  await Promise.all([workerStopped ?? made.worker?.stop(), made.dispatcher?.stop()]);
   const opened = made.opening.opened();
   await opened?.guard.stop();
   await made.keeper?.stop();

@@ -31,6 +31,8 @@ interface HealthParts {
   /** Undefined before they are made. */
   readonly movers: () => Pick<LeaderPool, 'lastTurnMs' | 'lastProgressMs' | 'partitions'> | undefined;
   readonly worker: () => Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;
+  /** Undefined without its role. */
+  readonly dispatcher?: Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;
   readonly redis: () => Redis | undefined;
 }
 
@@ -42,14 +44,14 @@ interface Health {
 /** A loop that has not turned for this long is stuck, or for two of its longest rests: every command has a time-out far below. */
 const STUCK_AFTER_MS = 30_000;
 
-export function healthOf({ config, clock, state, movers, worker, redis }: HealthParts) {
+export function healthOf({ config, clock, state, movers, worker, dispatcher, redis }: HealthParts) {
   const restMs = Math.max(RHYTHMS[config.profile].safetyTickMs, config.mover.leaseMs);
   const since = (momentMs: number | undefined) => (momentMs === undefined ? 0 : clock.monotonicMs() - momentMs);
 
   return {
     live(): Health {
       const turned = since(movers()?.lastTurnMs());
-      const stuckWorkers = worker()?.notLive() ?? [];
+      const stuckWorkers = [worker(), dispatcher].flatMap((one) => one?.notLive() ?? []);
       const ok = state() !== 'running' || (turned < Math.max(STUCK_AFTER_MS, 2 * restMs) && stuckWorkers.length === 0);
       return { ok, detail: { state: state(), version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
     },
@@ -64,7 +66,7 @@ export function healthOf({ config, clock, state, movers, worker, redis }: Health
       const redisAnswers = [registry, ...led.map(({ ref }) => ref.keys.meta)].every(isUp);
       const progressed = since(movers()?.lastProgressMs(({ keys }) => isUp(keys.meta)));
       const late = progressed > 3 * restMs;
-      const notReady = worker()?.notReady() ?? [];
+      const notReady = [worker(), dispatcher].flatMap((one) => one?.notReady() ?? []);
       const ok = state() === 'running' && redisAnswers && !late && notReady.length === 0;
       return { ok, detail: { state: state(), redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
     },

@@ -4,27 +4,36 @@ import { resolve } from 'node:path';
 import { queueOptions } from '../config/load.ts';
 import { type Config, doneLimits } from '../config/options.ts';
 import { type Api, createApi } from '../http/api/api.ts';
+import type { BackendOptions } from '../http/api/backend.ts';
 import type { GuestOptions } from '../http/api/guests.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
 import type { Emitter } from '../job/events.ts';
 import { queueFrom } from '../job/queue.ts';
+import { createAbort } from '../kernel/abort.ts';
+import { systemClock } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, silentLog } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { createRemoteWork, type RemoteWork } from '../remote/remote-work.ts';
 import type { DaemonSettings } from './input.ts';
+import { tryTarget } from './try-target.ts';
 
 /** @throws DuestreamError `bad-config` for an address beyond loopback without a token, or a certificate that is none */
 export function createHttpWindow(
   settings: DaemonSettings,
   shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
-  { log = silentLog, events }: { readonly log?: Log | undefined; readonly events: Emitter },
+  {
+    log = silentLog,
+    events,
+    redis,
+  }: { readonly log?: Log | undefined; readonly events: Emitter; readonly redis: () => Redis | undefined },
 ): Http {
   const { host, port, token, keepAliveMs, pollsMax } = settings.config.http;
   const tls = tlsOf(settings.config);
   const work = workOf(settings, events);
-  const api = apiOf(settings, log, { work });
+  const api = apiOf(settings, log, { work, tryTarget: triesOf(settings, redis) });
   const pages = api && createPages({ ...hostsOf(settings.config), isTls: tls !== undefined });
   const { orNextPort } = settings;
   const own = { host, port, orNextPort, token, keepAliveMs, log, tls, ...(work && { pollsMax }) };
@@ -43,8 +52,9 @@ export function createHttpWindow(
   };
 }
 
-/** Where an application has the API, and its login; and what workers over HTTP come to. */
-type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'> & { readonly work?: RemoteWork | undefined };
+/** Where an application has the API, and its login; what workers over HTTP come to; and what tries targets. */
+type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'> &
+  Pick<BackendOptions, 'tryTarget'> & { readonly work?: RemoteWork | undefined };
 
 /** The API of a configuration; undefined where it is switched off. */
 export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mounting = {}): Api | undefined {
@@ -91,6 +101,32 @@ function workOf({ config, redis }: DaemonSettings, events: Emitter): RemoteWork 
     callerPollsMax: http.pollsMaxPerToken,
     events,
   });
+}
+
+const [TRIES_MAX, TRIES_MS, TRY_MS] = [10, 60_000, 20_000];
+
+/** Requests to targets that people ask for; undefined without the role dispatcher. */
+function triesOf({ config }: DaemonSettings, redis: () => Redis | undefined): BackendOptions['tryTarget'] {
+  if (!config.roles.includes('dispatcher')) return undefined;
+  const clock = systemClock;
+  let sentMs: readonly number[] = [];
+  return async (queue, data, signal) => {
+    const nowMs = clock.monotonicMs();
+    sentMs = sentMs.filter((ms) => nowMs - ms < TRIES_MS);
+    if (sentMs.length >= TRIES_MAX) return undefined;
+    sentMs = [...sentMs, nowMs];
+    const connection = redis();
+    if (!connection) throw new DuestreamError('unavailable', 'the daemon is not connected to Redis yet');
+    // Whoever asks waits for the answer, and no proxy in between waits for long.
+    const late = createAbort();
+    const callOff = clock.timer(TRY_MS, () => late.abort());
+    try {
+      const parts = { redis: connection, config, clock, signal: AbortSignal.any([signal, late.signal]) };
+      return await tryTarget(queue, data, parts);
+    } finally {
+      callOff();
+    }
+  };
 }
 
 /** Which names, pages and proxies requests may come by. */

@@ -531,8 +531,8 @@ export interface Schemas {
     readonly timeline: readonly Schemas['Moment'][];
     readonly codec?: string;
     readonly options: {
-      readonly attempts?: number;
       readonly timeoutMs?: number;
+      readonly attempts?: number;
       readonly backoff?: {
         readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
         readonly delayMs?: number;
@@ -911,8 +911,8 @@ export interface Schemas {
     readonly log?: Schemas['JobLog'];
     readonly codec?: string;
     readonly options: {
-      readonly attempts?: number;
       readonly timeoutMs?: number;
+      readonly attempts?: number;
       readonly backoff?: {
         readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
         readonly delayMs?: number;
@@ -1086,6 +1086,22 @@ export interface Schemas {
     readonly jobs: readonly Schemas['FiredJob'][];
     readonly leftOut?: number;
   };
+  readonly TargetTried: {
+    readonly queue: string;
+    readonly method: string;
+    readonly url: string;
+    readonly steps: readonly Schemas['TargetStep'][];
+    readonly means: 'dead' | 'done' | 'put aside' | 'retry' | 'waits';
+    readonly why?: string;
+    readonly status?: number;
+    readonly tookMs?: number;
+    readonly answer?: string;
+  };
+  readonly TargetStep: {
+    readonly step: 'address' | 'answer' | 'host' | 'names';
+    readonly isWell: boolean;
+    readonly text: string;
+  };
   readonly Simulation: {
     readonly queue: string;
     readonly nowMs: number;
@@ -1221,6 +1237,22 @@ export interface Schemas {
             readonly result?: boolean;
             readonly resultBytesMax?: number;
           };
+          readonly target?: string | false | {
+            readonly url: string;
+            readonly headers?: {
+              readonly [key: string]: string;
+            };
+            readonly timeout?: string | number;
+            readonly maxAge?: string | number;
+            readonly hosts?: readonly string[];
+            readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
+            readonly secret?: string;
+            readonly contentType?: string;
+            readonly retryOn?: readonly number[];
+            readonly deadOn?: readonly number[];
+            readonly keepAnswer?: boolean;
+            readonly certificate?: string;
+          };
           readonly concurrency?: number | false;
           readonly rate?: false | string | {
             readonly limit: number;
@@ -1277,6 +1309,22 @@ export interface Schemas {
             readonly max?: number;
             readonly result?: boolean;
             readonly resultBytesMax?: number;
+          };
+          readonly target?: string | false | {
+            readonly url: string;
+            readonly headers?: {
+              readonly [key: string]: string;
+            };
+            readonly timeout?: string | number;
+            readonly maxAge?: string | number;
+            readonly hosts?: readonly string[];
+            readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
+            readonly secret?: string;
+            readonly contentType?: string;
+            readonly retryOn?: readonly number[];
+            readonly deadOn?: readonly number[];
+            readonly keepAnswer?: boolean;
+            readonly certificate?: string;
           };
           readonly concurrency?: number | false;
           readonly rate?: false | string | {
@@ -1586,6 +1634,22 @@ export interface Schemas {
       readonly bytes?: number;
       readonly age?: number | string;
     };
+    readonly target?: string | {
+      readonly url: string;
+      readonly hosts?: readonly string[];
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly secret?: string;
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+      readonly timeout?: number | string;
+      readonly maxAge?: number | string;
+      readonly retryOn?: readonly number[];
+      readonly deadOn?: readonly number[];
+      readonly keepAnswer?: boolean;
+      readonly certificate?: string;
+    } | false;
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
     readonly linger?: number | string;
@@ -1657,6 +1721,22 @@ export interface Schemas {
       readonly bytes?: number;
       readonly age?: number | string;
     };
+    readonly target?: string | {
+      readonly url: string;
+      readonly hosts?: readonly string[];
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly secret?: string;
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+      readonly timeout?: number | string;
+      readonly maxAge?: number | string;
+      readonly retryOn?: readonly number[];
+      readonly deadOn?: readonly number[];
+      readonly keepAnswer?: boolean;
+      readonly certificate?: string;
+    } | false;
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
     readonly linger?: number | string;
@@ -1767,6 +1847,9 @@ export interface Schemas {
     readonly runTime?: number | string;
     readonly until?: string;
     readonly seed?: number;
+  };
+  readonly TargetTry: {
+    readonly data?: unknown;
   };
   readonly NewJob: {
     readonly data?: unknown;

@@ -297,6 +297,15 @@ export const queuesSimulate: Call<{
   readonly answer: Schemas['Simulation'];
 }> = { method: 'POST', at: 'queues/{queue}/simulate' };
 
+/** Try the target of a queue. */
+export const targetsTry: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body?: Schemas['TargetTry'];
+  readonly answer: Schemas['TargetTried'];
+}> = { method: 'POST', at: 'queues/{queue}/target/try' };
+
 /** Find jobs in all queues, by due time. */
 export const jobsFind: Call<{
   readonly given: {

@@ -28,7 +28,15 @@ export function logEvents(events: EventSource, log: Log, clock: Clock = systemCl
       'redis.away': (e) => outage.away({ ...e, why: safe(e.why) }),
       'redis.back': outage.back,
     },
-    ['mover.passed', 'schedule.fired', 'parked.waiting', 'claim.answered', 'run.settled', 'polls.waiting'],
+    [
+      'mover.passed',
+      'schedule.fired',
+      'parked.waiting',
+      'claim.answered',
+      'run.settled',
+      'polls.waiting',
+      'target.called',
+    ],
   );
   return () => {
     off();
@@ -135,6 +143,7 @@ function ofTheRest({ log, few, rare }: Lines) {
     'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
     'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
     'schema.refused': (e) => log.error({ ...e, why: safe(e.why) }, 'the namespace has another schema: stopping'),
+    'target.closed': (e) => rare.warn(e, 'a host cannot be reached: jobs of its group wait'),
     'redis.evicts': (e) =>
       log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),
     'redis.keeps': (e) => log.info(e, 'Redis no longer evicts keys'),

@@ -212,6 +212,24 @@ export interface Events {
   };
   /** A worker found entries that Redis had given to it in a reply that was lost. */
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
+  /** A dispatcher has sent a request to the target of a queue, or its guard has refused to. */
+  'target.called': {
+    readonly queue: string;
+    /** `2xx`, `3xx`, `4xx`, `5xx`, `429`; `none`: no answer; `refused`: by the guard, and nothing was sent. */
+    readonly outcome: string;
+    /** From the look at the name to the end of the answer. */
+    readonly tookMs: number;
+  };
+  /** A host cannot be reached, so for some time no job of that group starts. */
+  'target.closed': {
+    readonly queue: string;
+    /** The host of the target. */
+    readonly host: string;
+    /** For how long. */
+    readonly forMs: number;
+    /** What the last request ended with: `dns`, `not-connected`, `tls`, `timeout` or `cut-off`. */
+    readonly why: string;
+  };
   /** A worker over HTTP has claimed jobs, and has its answer. */
   'claim.answered': {
     readonly queue: string;
@@ -390,6 +408,8 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'worker.resumed': 'info',
   'entries.reclaimed': 'warn',
   'entries.adopted': 'warn',
+  'target.called': 'none',
+  'target.closed': 'warn',
   'claim.answered': 'none',
   'run.settled': 'none',
   'runs.reclaimed': 'warn',

@@ -43,6 +43,7 @@ export function createFamilies(collect: () => Promise<void>) {
     ...workerTimesOf(read),
     ...workerFamiliesOf(read),
     ...remoteFamiliesOf(read),
+    ...targetFamiliesOf(read),
     ...processFamiliesOf(),
   };
 }
@@ -207,6 +208,34 @@ function remoteFamiliesOf(read: Read) {
       ...read,
     }),
     ...remoteRunsOf(read),
+  };
+}
+
+/** A request may take 15 minutes. */
+const REQUEST = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+
+/** What this daemon sends to the targets of queues. */
+function targetFamiliesOf(read: Read) {
+  return {
+    targetRequests: new Counter({
+      name: 'duestream_target_requests_total',
+      help: 'Requests to the targets of queues, by the class of the answer; none: no answer, refused: by the guard.',
+      labelNames: ['queue', 'class'],
+      ...read,
+    }),
+    targetSeconds: new Histogram({
+      name: 'duestream_target_seconds',
+      help: 'How long requests to the targets of queues took, those without an answer too.',
+      labelNames: ['queue'],
+      buckets: REQUEST,
+      ...read,
+    }),
+    targetClosings: new Counter({
+      name: 'duestream_target_closings_total',
+      help: 'How often groups were closed because a host could not be reached.',
+      labelNames: ['queue'],
+      ...read,
+    }),
   };
 }
 

@@ -148,6 +148,7 @@ function observeEvents(
       'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),
       'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
       ...remoteListeners(families, { of, parts }),
+      ...targetListeners(families, of),
       'promise.rejected': () => families.rejections.inc(),
       'process.ticked': ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs)),
       'redis.away': ({ who, answered }) => (answered ? mine.delete(who) : mine.add(who)),
@@ -165,6 +166,16 @@ function observeEvents(
     forgetters.delete(forget);
   };
 }
+
+/** What a dispatcher sends. */
+const targetListeners = (families: Families, of: Labelled): Listeners<'target.called' | 'target.closed'> => ({
+  'target.called': ({ queue, outcome, tookMs }) => {
+    families.targetRequests.inc({ ...of(queue), class: outcome });
+    // What the guard refuses was not sent.
+    if (outcome !== 'refused') families.targetSeconds.observe(of(queue), seconds(tookMs));
+  },
+  'target.closed': ({ queue }) => families.targetClosings.inc(of(queue)),
+});
 
 /** What workers over HTTP do by this daemon. */
 function remoteListeners(
@@ -406,6 +417,7 @@ function removeQueue(families: Families, queue: string): void {
   for (const one of [scheduleMissed, overran, fenced, adopted]) one.remove({ queue });
   for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
   removeRemote(families, queue);
+  removeTarget(families, queue);
   for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
 }
 
@@ -419,6 +431,13 @@ function removeRemote(families: Families, queue: string): void {
   for (const end of RUN_ENDS) for (const word of RUN_WORDS) remoteSettled.remove({ queue, end, word });
 }
 
+/** Of a queue whose jobs call a URL. */
+function removeTarget({ targetRequests, targetSeconds, targetClosings }: Families, queue: string): void {
+  for (const one of [targetSeconds, targetClosings]) one.remove({ queue });
+  for (const outcome of TARGET_OUTCOMES) targetRequests.remove({ queue, class: outcome });
+}
+
+const TARGET_OUTCOMES = ['1xx', '2xx', '3xx', '4xx', '5xx', '429', 'none', 'refused'];
 const CLAIM_OUTCOMES = ['handed', 'again', 'empty', 'superseded', 'gone'];
 const RUN_ENDS = ['complete', 'fail', 'defer', 'begin'];
 const RUN_WORDS = ['ok', 'already', 'cancelled', 'fenced', 'gone'];

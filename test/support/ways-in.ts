@@ -73,7 +73,7 @@ export async function serveWindow(api: ServedApi, http: DaemonInput['http'], log
   const settings = readDaemonInput({ redis: api.redis.url, http: { port: 0, rateMax: RATE_MAX, ...http } });
   const nothing = { ok: true, detail: '' };
   const shown = { live: () => nothing, ready: async () => nothing, scrape: async () => '', contentType: 'text/plain' };
-  const window = createHttpWindow(settings, shown, { log, events: createEmitter() });
+  const window = createHttpWindow(settings, shown, { log, events: createEmitter(), redis: () => undefined });
   const { host, port } = await window.start();
   return { url: `http://${host}:${port}`, stop: window.stop };
 }

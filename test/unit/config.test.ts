@@ -106,7 +106,7 @@ describe('values', () => {
     [
       'an unknown role',
       { DUESTREAM_ROLES: 'mover,ui' },
-      'roles is "mover,ui" (DUESTREAM_ROLES); allowed: one or more of mover, http, worker',
+      'roles is "mover,ui" (DUESTREAM_ROLES); allowed: one or more of mover, http, worker, dispatcher',
     ],
     [
       'an unknown log level',

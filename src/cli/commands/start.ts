@@ -10,7 +10,7 @@ export const start: Register = (parent, runner) => {
   const command = parent
     .command('start')
     .description('run a daemon: it promotes due jobs and serves health and metrics')
-    .option('--roles <list>', 'the parts to run: mover, http, worker (default: mover,http)')
+    .option('--roles <list>', 'the parts to run: mover, http, worker, dispatcher (default: mover,http)')
     .option('--module <file>', 'the handler module of the role worker')
     .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
     .option(

@@ -2688,12 +2688,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "options": {
         "type": "object",
         "properties": {
+          "timeoutMs": {
+            "type": "number"
+          },
           "attempts": {
             "type": "integer",
             "minimum": 0
-          },
-          "timeoutMs": {
-            "type": "number"
           },
           "backoff": {
             "type": "object",
@@ -4641,12 +4641,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "options": {
         "type": "object",
         "properties": {
+          "timeoutMs": {
+            "type": "number"
+          },
           "attempts": {
             "type": "integer",
             "minimum": 0
-          },
-          "timeoutMs": {
-            "type": "number"
           },
           "backoff": {
             "type": "object",
@@ -5546,6 +5546,87 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "jobs"
     ]
   },
+  "TargetTried": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "method": {
+        "type": "string"
+      },
+      "url": {
+        "type": "string"
+      },
+      "steps": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/TargetStep"
+        },
+        "description": "In their order; after one that is not well there is no more."
+      },
+      "means": {
+        "type": "string",
+        "enum": [
+          "dead",
+          "done",
+          "put aside",
+          "retry",
+          "waits"
+        ],
+        "description": "What it would have made of a job: `waits`, as this daemon cannot call the target at all."
+      },
+      "why": {
+        "type": "string",
+        "description": "Why, unless a job would be done."
+      },
+      "status": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "tookMs": {
+        "type": "number"
+      },
+      "answer": {
+        "type": "string",
+        "description": "The beginning of the answer, where it may be kept."
+      }
+    },
+    "required": [
+      "queue",
+      "method",
+      "url",
+      "steps",
+      "means"
+    ],
+    "description": "One request that was sent to try a target; no job was made."
+  },
+  "TargetStep": {
+    "type": "object",
+    "properties": {
+      "step": {
+        "type": "string",
+        "enum": [
+          "address",
+          "answer",
+          "host",
+          "names"
+        ]
+      },
+      "isWell": {
+        "type": "boolean"
+      },
+      "text": {
+        "type": "string",
+        "description": "One sentence, without a secret and without a full stop."
+      }
+    },
+    "required": [
+      "step",
+      "isWell",
+      "text"
+    ]
+  },
   "Simulation": {
     "type": "object",
     "properties": {
@@ -6368,6 +6449,101 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                         }
                       ]
                     },
+                    "target": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "url": {
+                              "type": "string"
+                            },
+                            "headers": {
+                              "type": "object",
+                              "additionalProperties": {
+                                "type": "string"
+                              }
+                            },
+                            "timeout": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "maxAge": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "hosts": {
+                              "type": "array",
+                              "items": {
+                                "type": "string"
+                              }
+                            },
+                            "method": {
+                              "type": "string",
+                              "enum": [
+                                "DELETE",
+                                "GET",
+                                "HEAD",
+                                "PATCH",
+                                "POST",
+                                "PUT"
+                              ]
+                            },
+                            "secret": {
+                              "type": "string"
+                            },
+                            "contentType": {
+                              "type": "string"
+                            },
+                            "retryOn": {
+                              "type": "array",
+                              "items": {
+                                "type": "integer",
+                                "minimum": 0
+                              }
+                            },
+                            "deadOn": {
+                              "type": "array",
+                              "items": {
+                                "type": "integer",
+                                "minimum": 0
+                              }
+                            },
+                            "keepAnswer": {
+                              "type": "boolean"
+                            },
+                            "certificate": {
+                              "type": "string"
+                            }
+                          },
+                          "required": [
+                            "url"
+                          ]
+                        }
+                      ]
+                    },
                     "concurrency": {
                       "anyOf": [
                         {
@@ -6898,6 +7074,101 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                               "minimum": 0
                             }
                           }
+                        }
+                      ]
+                    },
+                    "target": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "url": {
+                              "type": "string"
+                            },
+                            "headers": {
+                              "type": "object",
+                              "additionalProperties": {
+                                "type": "string"
+                              }
+                            },
+                            "timeout": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "maxAge": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "hosts": {
+                              "type": "array",
+                              "items": {
+                                "type": "string"
+                              }
+                            },
+                            "method": {
+                              "type": "string",
+                              "enum": [
+                                "DELETE",
+                                "GET",
+                                "HEAD",
+                                "PATCH",
+                                "POST",
+                                "PUT"
+                              ]
+                            },
+                            "secret": {
+                              "type": "string"
+                            },
+                            "contentType": {
+                              "type": "string"
+                            },
+                            "retryOn": {
+                              "type": "array",
+                              "items": {
+                                "type": "integer",
+                                "minimum": 0
+                              }
+                            },
+                            "deadOn": {
+                              "type": "array",
+                              "items": {
+                                "type": "integer",
+                                "minimum": 0
+                              }
+                            },
+                            "keepAnswer": {
+                              "type": "boolean"
+                            },
+                            "certificate": {
+                              "type": "string"
+                            }
+                          },
+                          "required": [
+                            "url"
+                          ]
                         }
                       ]
                     },

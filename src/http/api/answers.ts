@@ -65,6 +65,7 @@ import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import type { QueueSettingOptions } from '../../job/queue-settings.ts';
 import type { JobState } from '../../job/state.ts';
+import type { TargetStep, TargetTried } from '../../job/target-tried.ts';
 import type { COLORS } from '../../kernel/checks.ts';
 import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import type { Pause } from '../../redis/scripts/upkeep.ts';
@@ -377,6 +378,8 @@ export interface Answers {
     /** So many more, behind the first 5000. */
     readonly leftOut: number | undefined;
   };
+  readonly TargetTried: TargetTried;
+  readonly TargetStep: TargetStep;
   readonly Simulation: Simulation;
   readonly SimulatedRun: SimulatedRun;
   readonly SimulatedGroup: SimulatedGroup;

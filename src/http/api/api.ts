@@ -54,6 +54,7 @@ import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
 import { setVerbs } from './routes/sets.ts';
 import { simulateVerbs } from './routes/simulate.ts';
+import { targetVerbs } from './routes/targets.ts';
 import { workVerbs } from './routes/work.ts';
 import { problem } from './schemas.ts';
 import { settingsShape } from './setting-shapes.ts';
@@ -408,6 +409,7 @@ export const verbs: readonly AnyVerb[] = [
   ...setVerbs,
   ...minuteVerbs,
   ...simulateVerbs,
+  ...targetVerbs,
   ...jobListVerbs,
   ...endVerbs,
   ...jobVerbs,

@@ -10,6 +10,7 @@ import type { Namespaced } from '../../client/queues/refs.ts';
 import type { DayReading } from '../../inspect/day.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Queue } from '../../job/queue.ts';
+import type { TargetTried } from '../../job/target-tried.ts';
 import type { Color } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
@@ -36,6 +37,12 @@ export interface BackendOptions {
   readonly readyMax: number;
   /** For workers over HTTP. Left out: nobody may come by that way. */
   readonly work?: RemoteWork | undefined;
+  /**
+   * One request to the target of a queue; undefined: there were too many of late. Left out: this daemon calls no targets.
+   */
+  readonly tryTarget?:
+    | ((queue: string, data: unknown, signal: AbortSignal) => Promise<TargetTried | undefined>)
+    | undefined;
   /** By which people tell this installation from others. Default: none. */
   readonly title?: string | undefined;
   /** Default `none`. */
@@ -68,7 +75,8 @@ export interface TimedPlace extends Namespaced {
 /** Whole ms, by the clock of Redis as far as it was measured. */
 export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs());
 
-export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax' | 'work'> {
+export interface Backend
+  extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax' | 'work' | 'tryTarget'> {
   readonly client: Client;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
@@ -121,6 +129,7 @@ export function createBackend(options: BackendOptions): Backend {
     limits,
     readyMax,
     work: options.work,
+    tryTarget: options.tryTarget,
     client,
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },

@@ -13,7 +13,7 @@ let api: ServedApi;
 const asked = { well: new Set<string>(), wrongly: new Set<string>() };
 
 beforeAll(async () => {
-  api = await serveApi({ roles: ['http', 'mover'], http: { work: 'on' } });
+  api = await serveApi({ roles: ['http', 'mover', 'dispatcher'], http: { work: 'on' } });
   await api.ask('POST /v1/queues/emails/batch/schedule', {
     body: { jobs: ['a', 'b', 'c', 'd', 'e/f'].map((id) => ({ id, data: { to: id }, delay: '1h' })) },
   });
@@ -446,6 +446,15 @@ describe('queues', () => {
     expect(await ask('POST /v1/queues/emails/simulate', { body: { limits: { maxPending: 1 } } })).toMatchObject(
       problem(400, 'bad-input'),
     );
+    await ask('POST /v1/queues/hooks/jobs', { body: { id: 'later', delay: '1h' } });
+    // The guard refuses it, so nothing is sent.
+    await ask('PATCH /v1/queues/hooks/settings', { body: { target: 'https://10.0.0.1/due' } });
+    expect(await ask('POST /v1/queues/hooks/target/try', { body: { data: { order: 42 } } })).toMatchObject({
+      status: 200,
+      body: { url: 'https://10.0.0.1/due', means: 'dead', steps: [{ step: 'names' }, { step: 'host', isWell: false }] },
+    });
+    expect(await ask('POST /v1/queues/emails/target/try')).toMatchObject(problem(400, 'bad-input'));
+    await ask('DELETE /v1/queues/hooks/settings/target');
     const ends = await ask('GET /v1/queues/emails/ends?idPrefix=a&wait=20ms');
     expect(ends).toMatchObject({
       status: 200,

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findOnPath } from '../../../src/embedded/binary.mjs';
 import { verbs } from '../../../src/http/api/api.ts';
 import { problemCodes, problemStatus } from '../../../src/http/api/problem.ts';
+import { parseTarget } from '../../../src/job/target.ts';
 import { beat } from '../../../src/redis/scripts/presence.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
@@ -34,7 +35,10 @@ const WORKER = {
 const WORKER_TTL_MS = 3_600_000;
 
 beforeAll(async () => {
-  api = await serveApi({ roles: ['http', 'mover'], http: { work: 'on' } });
+  api = await serveApi({ roles: ['http', 'mover', 'dispatcher'], http: { work: 'on' } });
+  // The guard refuses it, so nothing is sent.
+  const target = parseTarget('https://10.0.0.1/due', 'target');
+  await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'hooks', partitions: 1, target });
   await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'imports', partitions: 1, perGroup: 1 });
   await beat(api.place.redis, { namespace: 'duestream', identity: WORKER, ttlMs: WORKER_TTL_MS });
   dir = await mkdtemp(join(tmpdir(), 'due-'));

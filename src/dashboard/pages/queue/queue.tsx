@@ -18,6 +18,7 @@ import { OfQueue } from './of-queue.tsx';
 import { isHindered, Say } from './say.tsx';
 import type { Why } from './seen.ts';
 import { Settings } from './settings.tsx';
+import { Target } from './target.tsx';
 import { WhyList } from './why.tsx';
 
 const WHY_EVERY_MS = 5000;
@@ -104,6 +105,7 @@ function Known({ found, redis }: { readonly found: LiveQueue; readonly redis: Sc
       ) : (
         <Gated {...{ found, why: why.value, settings: settings.value, diary: day.value?.diary, changed }} />
       )}
+      <Target {...{ queue, settings: settings.value }} />
       {code === 'not-due' || code === 'empty' ? <NextRuns queue={queue} /> : null}
       <Charts {...{ found, hour, settings: settings.value }} />
       {settings.value === undefined ? null : <Settings {...{ queue, settings: settings.value, changed }} />}
