@@ -142,6 +142,22 @@ describe.skipIf(go === undefined)('the worker for Go', { timeout: 60_000 }, () =
     expect(await other.settle(remote.at(0), ended(job))).toEqual(['ok']);
   });
 
+  test('that was frozen while its claim was answered runs nothing of what it has lost', async () => {
+    const { child, said } = started();
+    await expect.poll(() => remote.told('polls.waiting').at(-1)?.polls, PATIENCE).toBe(1);
+    child.kill('SIGSTOP');
+    await remote.schedule({ id: 'a' });
+    // The answer is in its socket, and nobody extends what is in it.
+    const other = remote.worker();
+    const [job] = await other.jobs(remote.at(0), { wait: '30s' });
+    if (!job) throw new Error('there is a job');
+    expect(job).toMatchObject({ id: 'a', crashes: 1 });
+    child.kill('SIGCONT');
+    await remote.schedule({ id: 'b' });
+    await expect.poll(said, PATIENCE).toEqual(['ran b 1 null']);
+    expect(await other.settle(remote.at(0), ended(job))).toEqual(['ok']);
+  });
+
   test('at most once: asks before the handler, and runs it for the one start that may', async () => {
     const at = await remote.serve({ queues: { [remote.queue]: { delivery: 'at-most-once' } } });
     remote.onEnd(() => at.daemon.stop());

@@ -170,6 +170,25 @@ Worker(urls, queue, handle, concurrency=1).run()
     expect(await other.settle(remote.at(0), { run: job?.run, end: 'complete' })).toEqual(['ok']);
   });
 
+  test('a worker that was frozen while its claim was answered runs nothing of what it has lost', async () => {
+    const { said, child } = started(`
+def handle(job):
+    say("ran", job.id, job.crashes)
+Worker(urls, queue, handle, concurrency=2).run()
+`);
+    await expect.poll(() => remote.told('polls.waiting').at(-1)?.polls, PATIENCE).toBe(1);
+    child.kill('SIGSTOP');
+    await remote.schedule({ id: 'a' });
+    // The answer is in its socket, and nobody extends what is in it.
+    const other = remote.worker();
+    const [job] = await other.jobs(remote.at(0), { wait: '30s' });
+    expect(job).toMatchObject({ id: 'a', crashes: 1 });
+    child.kill('SIGCONT');
+    await remote.schedule({ id: 'b' });
+    await expect.poll(() => said, PATIENCE).toEqual(['ran b 0']);
+    expect(await other.settle(remote.at(0), { run: job?.run, end: 'complete' })).toEqual(['ok']);
+  });
+
   test('of a worker that is killed each job runs elsewhere', async () => {
     const { said, child } = started(`
 def handle(job):
