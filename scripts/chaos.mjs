@@ -4,6 +4,7 @@
  *
  *     --fault, --only F2,F4   only these rows            --seed 7        the same moments again
  *     --mode always|everysec|none  append-only file      --quick         a smaller workload
+ *     --minutes 10            faults go on for so long, in the rows that can: F117
  *     --linger 20             daemons say that due jobs linger for so many ms; bounds of lateness are so much wider
  *     --profile quiet         daemons and workers look as rarely; a lost sign may cost a minute, all other bounds stay
  *     --controls              builds that are broken on purpose must be caught
@@ -252,6 +253,7 @@ function argumentsOf() {
     only: text,
     seed: text,
     mode: text,
+    minutes: text,
     linger: text,
     profile: text,
     judge: text,
@@ -284,6 +286,12 @@ function argumentsOf() {
     from: 0,
     to: 1000,
   });
+  const minutes = wholeNumber(import.meta.filename, 'minutes', {
+    given: values.minutes,
+    otherwise: 0,
+    from: 0,
+    to: 600,
+  });
   const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
   const clash = clashOf({
     all,
@@ -293,16 +301,20 @@ function argumentsOf() {
     hasRows: only.length > 0,
     controls,
     isOwn: lingerMs > 0 || profile !== 'default',
+    isLong: minutes > 0,
   });
   const how = { quick, controls, json, keep, list, all, fresh, report, amend };
-  return clash ?? { mode, seed, only, lingerMs, profile, judge: values.judge, model, peers: values.peers, ...how };
+  return (
+    clash ?? { mode, seed, only, minutes, lingerMs, profile, judge: values.judge, model, peers: values.peers, ...how }
+  );
 }
 
-/** What does not go together. @param {Record<'all' | 'amend' | 'fresh' | 'quick' | 'hasRows' | 'controls' | 'isOwn', boolean>} given */
-function clashOf({ all, amend, fresh, quick, hasRows, controls, isOwn }) {
+/** What does not go together. @param {Record<'all' | 'amend' | 'fresh' | 'quick' | 'hasRows' | 'controls' | 'isOwn' | 'isLong', boolean>} given */
+function clashOf({ all, amend, fresh, quick, hasRows, controls, isOwn, isLong }) {
   if (all && (hasRows || controls)) return '--all is every row and control; not together with --fault or --controls';
   if (isOwn && (all || amend))
     return '--linger and --profile are not what the report is about; not together with --all or --amend';
+  if (isLong && !hasRows) return '--minutes is for --fault, of a row that can go on for so long';
   if (fresh && !all) return '--fresh is for --all';
   if (amend && (!hasRows || quick)) return '--amend is for --fault, with the whole workload';
   return undefined;

@@ -61,7 +61,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     loss,
   });
   const overs = row.gates
-    ? judgeGates({ ...gatesIn(nemesis, row), exits: lives.exits, calls, effects, looks, loss })
+    ? judgeGates({ ...gatesIn(nemesis, row), exits: lives.exits, pauses: lives.pauses, calls, effects, looks, loss })
     : [];
   const births = new Map(nemesis.filter(({ ev }) => ev === 'spawn').map((event) => [childOf(event), event.us]));
   const outside = judgeOutside(folder, { calls, effects, members, births, loss, isTimeTrue: clocks === undefined });

@@ -15,6 +15,7 @@ import { networkRows } from './network.mjs';
 import { outboxRows } from './outbox.mjs';
 import { processRows } from './processes.mjs';
 import { redisRows } from './redis.mjs';
+import { remoteRows } from './remote.mjs';
 import { scheduleRows } from './schedules.mjs';
 import { sentinelRows } from './sentinel.mjs';
 import { tagRows } from './tags.mjs';
@@ -24,7 +25,16 @@ import { timeRows } from './time.mjs';
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
-  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows, ...lateRows, ...outboxRows, ...aheadRows],
+  ...[
+    ...clusterRows,
+    ...sentinelRows,
+    ...gateRows,
+    ...tagRows,
+    ...lateRows,
+    ...outboxRows,
+    ...aheadRows,
+    ...remoteRows,
+  ],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

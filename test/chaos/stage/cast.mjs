@@ -29,6 +29,7 @@ import { SLOTS } from './workload.mjs';
  * @property {Readonly<Record<string, string>>} [env]
  * @property {string} [url] its way to Redis
  * @property {readonly string[]} [within] the command that runs it somewhere else, as in a network of its own
+ * @property {string} [program] another one than Node.js
  */
 
 const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
@@ -54,8 +55,9 @@ const SHORT_TIMES = {
  * @param {Readonly<Record<string, string>>} [settings.env]
  * @param {import('../faults/clocks.mjs').Clocks | undefined} [settings.clocks]
  * @param {Readonly<Partial<Record<Role, string>>>} [settings.urls] for the roles that reach it in another way
+ * @param {import('./remote.mjs').Remote | undefined} [settings.remote] where workers reach daemons, and not Redis
  */
-export function createCast({ product, folder, url, note, env = {}, clocks, urls = {} }) {
+export function createCast({ product, folder, url, note, env = {}, clocks, urls = {}, remote }) {
   const go = join(folder, 'go');
   /** @type {Actor[]} */
   const actors = [];
@@ -81,7 +83,15 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
     const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: special.url ?? urls[role] ?? url, ...files };
     const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
     const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
-    const command = [...(special.within ?? []), 'env', '-i', ...assigned, history, process.execPath, ...args];
+    const command = [
+      ...(special.within ?? []),
+      'env',
+      '-i',
+      ...assigned,
+      history,
+      special.program ?? process.execPath,
+      ...args,
+    ];
     const child = spawnGuarded({ path: '/bin/sh', args: ['-c', 'cd "$0" && exec "$@"', folder, ...command] });
     const { pid } = child;
     if (pid === undefined) throw new Error(`${name} never started`);
@@ -145,9 +155,17 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
     isUp: () => [...living('daemon'), ...living('worker')].every((actor) => actor.isUp()),
     send,
     /** @param {Special} [special] */
-    daemon: (special) => launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special),
+    daemon(special) {
+      if (!remote) return launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special);
+      const port = { DUESTREAM_HTTP__PORT: String(remote.nextPort()) };
+      return launch('daemon', [mainOf(special), ...remote.daemonArgs], { env: { ...remote.daemonEnv, ...port } });
+    },
     /** @param {Special} [special] */
     worker(special) {
+      if (remote) {
+        const { path, args, env: own } = remote.nextWorker();
+        return launch('worker', args, { program: path, env: own });
+      }
       const handlers = ofCopy(special?.product ?? product, HANDLERS);
       return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special);
     },

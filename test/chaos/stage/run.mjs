@@ -18,6 +18,7 @@ import { vitalsAtRest, vitalsNow, vitalsSince } from '../judge/vitals.mjs';
 import { watchLeases, watchPromotes } from '../judge/watch.mjs';
 import { createCast } from './cast.mjs';
 import { createRecorder } from './history.mjs';
+import { openRemote } from './remote.mjs';
 import { createScene } from './scene.mjs';
 import { startServer } from './server.mjs';
 import { startTopology } from './topology.mjs';
@@ -58,6 +59,8 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {import('../judge/gates.mjs').Limits & { inOrder?: boolean }} [gates] limits of the queue, which are judged; inOrder
  *   false: the order in a lane is not
  * @property {number} [aheadMs] so long before they are due jobs are handed to workers
+ * @property {boolean} [remote] its workers claim over HTTP, from daemons that take them
+ * @property {(minutes: number) => Row} [lasting] the same, with faults for so long: `--minutes`
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
  * @property {import('../faults/clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
@@ -86,6 +89,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {import('./server.mjs').Mode} mode
  * @property {boolean} [quick] a smaller workload
  * @property {boolean} [keep] the folder with all histories
+ * @property {number} [minutes] for so long faults go on, in rows that can
  * @property {number} [lingerMs] `mover.linger` of all daemons
  * @property {'default' | 'quiet'} [profile] of all daemons and workers. Leases and heartbeats stay as short as they are here
  */
@@ -110,10 +114,11 @@ const ENDING_MS = 60_000;
  * One verdict, whatever happens: a row that throws or does not end in time is red. One that this host cannot run says
  * why, in `notRun`, and did not pass.
  *
- * @param {Row} row
+ * @param {Row} usual
  * @param {Settings} settings
  */
-export async function runRow(row, settings) {
+export async function runRow(usual, settings) {
+  const row = lastingOf(usual, settings);
   const startedMs = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'due-chaos-'));
   mkdirSync(join(folder, 'history'));
@@ -157,6 +162,9 @@ export async function runRow(row, settings) {
   };
 }
 
+/** @param {Row} row @param {Settings} settings @returns {Row} */
+const lastingOf = (row, { minutes }) => (minutes && row.lasting ? row.lasting(minutes) : row);
+
 /** What a row that broke down has to say. */
 export const NOTHING_SEEN = {
   /** @type {readonly string[]} */
@@ -199,7 +207,8 @@ async function play({ row, settings, folder, endings }) {
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
   const { lingerMs, slackMs, stillMs, env: pace } = paceOf(settings);
   const env = { ...pace, ...row.env, ...special.actorEnv, ...envOf(row, mode) };
-  const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });
+  const remote = await remoteOf(row, { folder, product });
+  const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks, remote });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
   endings.push(() => watch?.stop());
@@ -267,6 +276,12 @@ function envOf({ partitions, gates, aheadMs }, mode) {
     ...(partitions ? { CHAOS_PARTITIONS: String(partitions) } : {}),
     ...(gates || aheadMs !== undefined ? { CHAOS_GATES: JSON.stringify(settings) } : {}),
   };
+}
+
+/** @param {Row} row @param {{ folder: string, product: string }} where */
+async function remoteOf({ remote, partitions = PARTITIONS.length, gates, daemons = DAEMONS }, where) {
+  if (!remote) return undefined;
+  return openRemote({ ...where, daemons, settings: { partitions, ...(gates && settingsOf(gates)) } });
 }
 
 /** As a queue is defined with them. @param {import('../judge/gates.mjs').Limits} limits */
