@@ -46,6 +46,7 @@ const CASES = {
   pages: {},
   buckets: { hours: text },
   traces: { processes: text },
+  remote: { polls: text, jobs: text, seconds: text, rounds: text },
   kept: { only: text, systems: text, seed: text },
 };
 const WITH_PEERS = ['peers', 'import', 'kept'];

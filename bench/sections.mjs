@@ -27,6 +27,7 @@ export const sections = {
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
   traces: (of) => measured('traces', of('traces'), tracesOf),
+  remote: (of) => measured('remote', of('remote'), remoteOf),
   kept: (of) => inPage('docs/comparison.md', 'kept', of('kept'), keptOf),
   schedules: (of) => [
     ...inPage('docs/explanation/schedules.md', 'schedules', of('schedules'), costOf),
@@ -129,6 +130,41 @@ ${table(
     ...['difference in CPU', 'of equal builds', 'with an SDK: bytes', 'CPU, µs'],
   ],
   lines,
+)}`;
+}
+
+/** @param {Kept} kept */
+function remoteOf({ what, rows, ...kept }) {
+  const full = rows.filter(({ kind }) => kind === 'full');
+  const polls = rows.filter(({ kind }) => kind === 'polls');
+  const most = (/** @type {unknown} */ value, /** @type {unknown} */ budget) =>
+    value === undefined ? '–' : budget === undefined ? value : `${value} (${budget})`;
+  const node = polls.map(({ nodeScripts }) => nodeScripts).join(' and ');
+  return `## What workers over HTTP cost
+
+[Workers in any language](../how-to/work-over-http.md): ${what}. ${where({ rows, ...kept })}. Counts hold anywhere; of the times only those of one line
+compare with each other.
+
+A full queue, emptied by one worker without limits of its own. In brackets: what it may take by design.
+
+${table(
+  ['a claim takes', 'requests per job', 'scripts per job', 'Redis per job, µs'],
+  full.map((row) => [row.way, most(row.requests, row.requestsMax), most(row.scripts, row.scriptsMax), row.micros]),
+)}
+
+Claims that wait, each of a worker of its own. A job that comes alone is promoted, claimed, and settled with the next claim; the same job of a worker of
+Node takes ${node} scripts. Lateness is from the due time to the answer, or to the handler of Node: medians of turns, and of the ratios of turns that
+follow each other. On a busy machine a p99 says how busy it was.
+
+${table(
+  [
+    ...['claims that wait', 'scripts per second at rest', 'scripts per job, one by one', 'of 100 at once'],
+    ...['p50, ms', 'Node, p50', 'ratio', 'p99, ms', 'Node, p99', 'ratio'],
+  ],
+  polls.map((row) => [
+    ...[count(row.polls), row.restScriptsPerSecond, row.scripts, row.atOnceScripts],
+    ...[row.p50Ms, row.nodeP50Ms, row.p50Times, row.p99Ms, row.nodeP99Ms, row.p99Times],
+  ]),
 )}`;
 }
 
