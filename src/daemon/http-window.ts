@@ -58,7 +58,7 @@ type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'> &
 
 /** The API of a configuration; undefined where it is switched off. */
 export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mounting = {}): Api | undefined {
-  const { namespace, http, limits, done, mover } = config;
+  const { namespace, http, limits, done, mover, targets } = config;
   if (http.api === 'off') return undefined;
   return createApi({
     redis,
@@ -69,7 +69,7 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mou
     closedMax: mover.closedMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => queueFrom(name, queueOptions(config, name)),
-    examined: { done: doneLimits(config), closedMax: mover.closedMax },
+    examined: { done: doneLimits(config), closedMax: mover.closedMax, secrets: Object.keys(targets.secrets) },
     readyMax: mover.readyMax,
     title: http.title,
     color: http.color,

@@ -106,7 +106,10 @@ async function examined(session: Session, flags: Flags): Promise<readonly Result
   try {
     const { config } = session;
     const { namespace, limits, mover } = config;
-    const place = { namespace, horizonMs: limits.horizonMs, done: doneLimits(config), closedMax: mover.closedMax };
+    const place = {
+      ...{ namespace, horizonMs: limits.horizonMs, done: doneLimits(config), closedMax: mover.closedMax },
+      secrets: Object.keys(config.targets.secrets),
+    };
     return await withAnyRedis(session, async (redis) => [
       ...(await examine(redis, place)),
       ...(flags.restored === true ? await restored(redis, namespace) : []),

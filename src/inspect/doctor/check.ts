@@ -29,6 +29,8 @@ export interface Subject {
   readonly done: DoneLimits;
   /** How many tags of a queue may be closed. */
   readonly closedMax: number;
+  /** Names of `targets.secrets`, where the one who asks has them. */
+  readonly secrets?: readonly string[] | undefined;
 }
 
 export interface Check {

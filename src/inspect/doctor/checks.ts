@@ -21,6 +21,7 @@ import { dueTimes, members } from './check-members.ts';
 import { closedTags, done, schema, streams, unsealedSets } from './check-namespace.ts';
 import { processes, workers } from './check-processes.ts';
 import { schedules } from './check-schedules.ts';
+import { targetSecrets } from './check-targets.ts';
 
 export const checks: readonly Check[] = [
   { name: 'reachable', look: reachable },
@@ -45,6 +46,7 @@ export const checks: readonly Check[] = [
   { name: 'done', look: done },
   { name: 'closed', look: closedTags },
   { name: 'sets', look: unsealedSets },
+  { name: 'targets', look: targetSecrets },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {

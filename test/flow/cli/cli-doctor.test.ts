@@ -5,6 +5,7 @@ import { limits } from '../../../src/inspect/doctor/check-limits.ts';
 import { dueTimes, isReadable } from '../../../src/inspect/doctor/check-members.ts';
 import { closedTags, done, unsealedSets } from '../../../src/inspect/doctor/check-namespace.ts';
 import { schedules } from '../../../src/inspect/doctor/check-schedules.ts';
+import { targetSecrets } from '../../../src/inspect/doctor/check-targets.ts';
 import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
@@ -250,6 +251,41 @@ describe('sets', () => {
       status: 'warn',
       advice: expect.stringContaining('duestream sets seal q old'),
     });
+  });
+});
+
+describe('secrets of targets', () => {
+  const look = (secrets?: readonly string[]) =>
+    targetSecrets({
+      redis: the.redis,
+      info: new Map(),
+      namespace: 't',
+      horizonMs: 1,
+      done: OFF,
+      closedMax: 1,
+      secrets,
+    });
+  const target = (secret: string) =>
+    setQueue(the.redis, { namespace: 't', queue: 'q', target: { url: 'https://a.example.com/', secret } });
+
+  test('that no queue names are told, beside names that are not there, and no secret is', async () => {
+    expect(await look()).toMatchObject({ status: 'ok' });
+    await target('mian');
+    expect(await look(['main'])).toEqual({
+      status: 'warn',
+      saw: 'no target of a queue names "main" of targets.secrets; targets name "mian", which is not there',
+      advice: 'name it in the target of its queue, or take it out of targets.secrets',
+    });
+    await target('main');
+    expect(await look(['main'])).toEqual({ status: 'ok', saw: '1 secret, and queues name each' });
+  });
+
+  test('are those of the configuration, and their names alone are shown', async () => {
+    const { out } = await cli.run(['doctor', '--namespace', 't', '--redis', the.server.url], {
+      env: { DUESTREAM_TARGETS__SECRETS: '{"spare": "whsec_Q0FOQVJZQ0FOQVJZQ0FOQVJZQ0FOQVJZ"}' },
+    });
+    expect(out).toMatch(/warn {2}targets +no target of a queue names "spare" of targets\.secrets/);
+    expect(out).not.toContain('Q0FOQVJZ');
   });
 });
 
