@@ -7,6 +7,7 @@ import { createWorker } from '../../src/worker/worker.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
 import { deskOf, jobOf, listed, scheduleAll } from '../support/desk.ts';
+import { startReceiver } from '../support/receiver.ts';
 
 const HOOK_MS = 10 * PATIENCE_MS;
 const REASON = 'the mail server moves to another house';
@@ -344,5 +345,39 @@ describe('what somebody set by command', { timeout: HOOK_MS }, () => {
     await window.page.getByRole('region', { name: 'Diary' }).getByText(REASON).waitFor();
     expect([await window.inaccessible(), await window.noises()]).toEqual([[], []]);
     await window.close();
+  });
+});
+
+describe('a target', { timeout: HOOK_MS }, () => {
+  test('is shown to all, and one request tries it for whoever may set it', async () => {
+    const receiver = await startReceiver();
+    const calling = await servePages({ roles: ['http', 'mover', 'dispatcher'], targets: { allow: ['127.0.0.1'] } });
+    try {
+      await scheduleAll(calling, 'hooks', [{ id: 'later', delay: '1h' }]);
+      await must(calling, 'PATCH /v1/queues/hooks/settings', calling.admin, { target: receiver.url });
+      const window = await enter(browser, calling, { token: calling.admin });
+      const viewer = await enter(browser, calling, { token: calling.reader });
+      await Promise.all([show(window, '#/queue/hooks'), show(viewer, '#/queue/hooks')]);
+      const target = ({ page }: Window) => page.getByRole('region', { name: 'Target', exact: true });
+      await target(viewer)
+        .filter({ hasText: `POST ${receiver.url} without a signature` })
+        .waitFor();
+      expect(await target(viewer).getByRole('button').count()).toBe(0);
+
+      receiver.next((response) => void response.writeHead(503).end('busy'));
+      await target(window).getByRole('button', { name: 'Send one request now' }).click();
+      await target(window).getByText('A job would be tried again.').waitFor();
+      const steps = await target(window).getByRole('listitem').allInnerTexts();
+      expect(steps).toEqual([
+        'ok Names: without a signature',
+        'ok Address: 127.0.0.1 is 127.0.0.1',
+        expect.stringMatching(/^failed Answer: 503 from 127\.0\.0\.1 after \d+ ms$/),
+      ]);
+      expect(receiver.received).toHaveLength(1);
+      await Promise.all([window.close(), viewer.close()]);
+    } finally {
+      await calling.stop();
+      await receiver.close();
+    }
   });
 });
