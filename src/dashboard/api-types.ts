@@ -1248,6 +1248,7 @@ export interface Schemas {
             readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
             readonly secret?: string;
             readonly contentType?: string;
+            readonly format?: 'cloudevents';
             readonly retryOn?: readonly number[];
             readonly deadOn?: readonly number[];
             readonly keepAnswer?: boolean;
@@ -1321,6 +1322,7 @@ export interface Schemas {
             readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
             readonly secret?: string;
             readonly contentType?: string;
+            readonly format?: 'cloudevents';
             readonly retryOn?: readonly number[];
             readonly deadOn?: readonly number[];
             readonly keepAnswer?: boolean;
@@ -1643,6 +1645,7 @@ export interface Schemas {
         readonly [key: string]: string;
       };
       readonly contentType?: string;
+      readonly format?: 'cloudevents';
       readonly timeout?: number | string;
       readonly maxAge?: number | string;
       readonly retryOn?: readonly number[];
@@ -1730,6 +1733,7 @@ export interface Schemas {
         readonly [key: string]: string;
       };
       readonly contentType?: string;
+      readonly format?: 'cloudevents';
       readonly timeout?: number | string;
       readonly maxAge?: number | string;
       readonly retryOn?: readonly number[];

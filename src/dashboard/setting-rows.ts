@@ -103,7 +103,7 @@ export const settingRows: readonly SettingRow[] = [
     "name": "target",
     "kind": "target",
     "doc": "The URL that each job calls when it is due, in the place of a worker; daemons with the role dispatcher send the requests",
-    "allowed": "a URL such as https://api.example.com/due, or an object with url, hosts, method, secret, headers, contentType, timeout, maxAge, retryOn, deadOn, keepAnswer and certificate; false for none",
+    "allowed": "a URL such as https://api.example.com/due, or an object with url, hosts, method, secret, headers, contentType, format, timeout, maxAge, retryOn, deadOn, keepAnswer and certificate; false for none",
     "scope": "admin",
     "parts": []
   },

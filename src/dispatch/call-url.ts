@@ -7,11 +7,13 @@ import type { Job } from '../job/job.ts';
 import { groupOf } from '../job/labels.ts';
 import { Unrecoverable } from '../job/outcome.ts';
 import {
+  checkFormat,
   checkHeaders,
   isHostOf,
   TARGET_MAX_AGE,
   TARGET_METHODS,
   TARGET_TIMEOUT,
+  type TargetFormat,
   type TargetMethod,
 } from '../job/target.ts';
 import { readTargetUrl } from '../job/target-url.ts';
@@ -39,6 +41,8 @@ export interface CallUrlOptions<Data = unknown> {
   readonly body?: ((job: Job<Data>) => string) | undefined;
   /** Default `application/json`. */
   readonly contentType?: string | undefined;
+  /** `cloudevents`: the request is an event of CloudEvents 1.0 too, in binary mode. Not with `GET` and `HEAD`. Default: none. */
+  readonly format?: TargetFormat | undefined;
   /** Sent with each request. Those that this handler makes itself are refused. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Signs each request as Standard Webhooks has it, with each of them, the newest first. Default: requests are not signed. */
@@ -81,6 +85,7 @@ const OPTIONS: readonly string[] = Object.keys({
     method: 0,
     body: 0,
     contentType: 0,
+    format: 0,
     headers: 0,
     secrets: 0,
     timeout: 0,
@@ -206,6 +211,7 @@ function readOptions<Data>(options: CallUrlOptions<Data>, redisNow: () => Iterab
       throw bad(`method of callUrl is ${show(method)}; allowed: ${TARGET_METHODS.join(', ')}`);
     }
     checkHeaders(headers, 'headers of callUrl');
+    checkFormat(options, 'callUrl');
     // A wrong secret is found when the worker is made, and not by the first job.
     if (secrets !== undefined) signWebhook({ id: 'x', body: '' }, secrets);
     const guard = createGuard({
@@ -257,6 +263,7 @@ function callFor<Data>(job: Job<Data>, start: CallStart, target: Target<Data>): 
     headers: {
       ...options.headers,
       ...carried(job),
+      ...(options.format === undefined ? {} : eventOf(job, id)),
       ...(isBare ? {} : { 'Content-Type': contentType }),
       'User-Agent': `duestream/${version}`,
       'Idempotency-Key': id,
@@ -270,6 +277,21 @@ function callFor<Data>(job: Job<Data>, start: CallStart, target: Target<Data>): 
 
 const urlOf = <Data>(job: Job<Data>, { url }: Pick<CallUrlOptions<Data>, 'url'>): string =>
   typeof url === 'string' ? url : url(job);
+
+/** A value of a header of CloudEvents: space, quotation mark, % and what is not printable ASCII are written with %. */
+const eventText = (text: string): string =>
+  text.replaceAll(/[^\x21-\x7e]|["%]/gu, (char) =>
+    [...Buffer.from(char)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  );
+
+/** The event that a request stands for: of the queue, of the kind that the name of the job says, at the time when it was to be due. */
+const eventOf = ({ queue, name, askedDueMs }: Job, id: string): Readonly<Record<string, string>> => ({
+  'ce-specversion': '1.0',
+  'ce-id': eventText(id),
+  'ce-source': eventText(`/queues/${encodeURIComponent(queue)}`),
+  'ce-type': eventText(name),
+  'ce-time': new Date(askedDueMs).toISOString(),
+});
 
 /** Whoever may write jobs may not choose where requests go. @throws Unrecoverable */
 function checkHost(url: string, hosts: readonly string[]): void {

@@ -246,6 +246,7 @@ export function target(): TargetKind {
         secret: 'main',
         headers: { Authorization: '$crm', 'X-Tenant': '4' },
         contentType: 'text/plain; charset=utf-8',
+        format: 'cloudevents',
         timeout: '10s',
         maxAge: '2h',
         retryOn: [404],

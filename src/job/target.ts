@@ -14,6 +14,10 @@ export const TARGET_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'] 
 /** How a target is called. */
 export type TargetMethod = (typeof TARGET_METHODS)[number];
 
+export const TARGET_FORMATS = ['cloudevents'] as const;
+/** What a request has besides, so that receivers know what it is. */
+export type TargetFormat = (typeof TARGET_FORMATS)[number];
+
 /** Where the jobs of a queue go, as somebody says it. */
 export interface TargetOptions {
   /** As `https://api.example.com/due`. */
@@ -28,6 +32,8 @@ export interface TargetOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Default `application/json`. */
   readonly contentType?: string | undefined;
+  /** `cloudevents`: the request is an event of CloudEvents 1.0 too, in binary mode. Not with `GET` and `HEAD`. Default: none. */
+  readonly format?: TargetFormat | undefined;
   /** Of the whole request. Default 30 s, at most 15 minutes. */
   readonly timeout?: DurationInput | undefined;
   /** A job that is still answered 429 so long after its due time is dead. Default 24 h. */
@@ -69,6 +75,7 @@ const PARTS: {
   secret: nameIn,
   headers: headersIn,
   contentType: contentTypeIn,
+  format: formatIn,
   timeout: (given, what) => durationText(durationIn(given as DurationInput, what, TARGET_TIMEOUT)),
   maxAge: (given, what) => durationText(durationIn(given as DurationInput, what, TARGET_MAX_AGE)),
   retryOn: statusesIn,
@@ -97,6 +104,7 @@ export function parseTarget(given: unknown, what: string): QueueTarget {
   );
   const target: QueueTarget = Object.freeze({ url: '', ...Object.fromEntries(read) });
   checkHostOf(target, what);
+  checkFormat(target, what);
   return target;
 }
 
@@ -106,6 +114,14 @@ function checkHostOf({ url, hosts }: QueueTarget, what: string): void {
   const { host } = readTargetUrl(url, `url of ${what}`);
   if (isHostOf(host, hosts)) return;
   throw bad(`hosts of ${what} are ${show(hosts.join(', '))}, without ${host}, to which its url leads; add it`);
+}
+
+/** An event has data. @throws DuestreamError `bad-input` */
+export function checkFormat({ format, method = 'POST' }: Pick<QueueTarget, 'format' | 'method'>, what: string): void {
+  if (format === undefined) return;
+  formatIn(format, `format of ${what}`);
+  if (method !== 'GET' && method !== 'HEAD') return;
+  throw bad(`${what} has format ${format} and method ${method}, which sends no data; allowed: one of them`);
 }
 
 /** Whether a host is in a list in which `*` stands for all. */
@@ -163,6 +179,12 @@ function methodIn(given: unknown, what: string): TargetMethod {
   throw bad(`${what} is ${show(given)}; allowed: ${TARGET_METHODS.join(', ')}`);
 }
 
+function formatIn(given: unknown, what: string): TargetFormat {
+  const known = TARGET_FORMATS.find((format) => format === given);
+  if (known !== undefined) return known;
+  throw bad(`${what} is ${show(given)}; allowed: ${TARGET_FORMATS.join(', ')}`);
+}
+
 function nameIn(given: unknown, what: string): string {
   if (typeof given === 'string' && TARGET_NAME.test(given)) return given;
   // Somebody may have put the secret itself here.
@@ -190,7 +212,7 @@ function flagIn(given: unknown, what: string): boolean {
 
 /** What the request has by itself, or what belongs to a connection. */
 const OWN_HEADERS =
-  /^(webhook-.*|idempotency-key|duestream-.*|traceparent|tracestate|baggage|user-agent|host|content-.*|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|cookie|accept-encoding)$/i;
+  /^(webhook-.*|idempotency-key|duestream-.*|traceparent|tracestate|baggage|ce-.*|user-agent|host|content-.*|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|cookie|accept-encoding)$/i;
 
 /** @throws DuestreamError `bad-input`, which quotes no value: it may be a secret */
 export function checkHeaders(headers: Readonly<Record<string, unknown>>, what: string): void {

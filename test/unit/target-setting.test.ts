@@ -32,6 +32,8 @@ describe('a target', () => {
     ['a status that there is not', { url, retryOn: [99] }, /a status in retryOn/],
     ['a time-out that is too long', { url, timeout: '16m' }, /timeout of target/],
     ['an option that there is not', { url, redirects: true }, /redirects/],
+    ['a format that there is not', { url, format: 'xml' }, /allowed: cloudevents/],
+    ['an event without data', { url, format: 'cloudevents', method: 'HEAD' }, /sends no data; allowed: one of them/],
     ['nothing to call', { method: 'POST' }, /without url/],
   ])('with %s is refused, and the refusal says what is allowed', (_, given, says) => {
     expect(refusalOf(given)).toMatch(says);

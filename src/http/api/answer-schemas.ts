@@ -6517,6 +6517,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             "contentType": {
                               "type": "string"
                             },
+                            "format": {
+                              "type": "string",
+                              "enum": [
+                                "cloudevents"
+                              ]
+                            },
                             "retryOn": {
                               "type": "array",
                               "items": {
@@ -7144,6 +7150,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                             },
                             "contentType": {
                               "type": "string"
+                            },
+                            "format": {
+                              "type": "string",
+                              "enum": [
+                                "cloudevents"
+                              ]
                             },
                             "retryOn": {
                               "type": "array",

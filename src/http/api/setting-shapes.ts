@@ -14,7 +14,15 @@ import {
 import { RATE_ALLOWED, RATE_TEXT, RATES_ALLOWED, rateRanges } from '../../job/rate.ts';
 import { PATHS_MAX } from '../../job/redaction.ts';
 import type { Part } from '../../job/setting-kinds.ts';
-import { HEADERS_MAX, HOSTS_MAX, STATUS, STATUSES_MAX, TARGET_ALLOWED, TARGET_METHODS } from '../../job/target.ts';
+import {
+  HEADERS_MAX,
+  HOSTS_MAX,
+  STATUS,
+  STATUSES_MAX,
+  TARGET_ALLOWED,
+  TARGET_FORMATS,
+  TARGET_METHODS,
+} from '../../job/target.ts';
 import { URL_CHARS_MAX } from '../../job/target-url.ts';
 import type { Range } from '../../kernel/checks.ts';
 import { duration, reason, strict, whole } from './schemas.ts';
@@ -92,6 +100,7 @@ const targetShape = z.union(
         .refine((headers) => Object.keys(headers).length <= HEADERS_MAX)
         .optional(),
       contentType: z.string().max(300).optional(),
+      format: z.enum(TARGET_FORMATS).optional(),
       timeout: duration.optional(),
       maxAge: duration.optional(),
       retryOn: statuses.optional(),

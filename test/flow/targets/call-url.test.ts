@@ -168,6 +168,25 @@ test('without a secret a call has its id and no signature', async () => {
   expect(seen[0]?.headers).not.toHaveProperty('webhook-signature');
 });
 
+test('as an event of CloudEvents a call says its id, queue, kind and time, written as headers may be', async () => {
+  const worker = await line.worker(calling({ format: 'cloudevents' }));
+  await line.plan({ id: 'a"b', name: 'order.due' });
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  const headers: Seen['headers'] = seen[0]?.headers ?? {};
+  const body = seen[0]?.body ?? '';
+  expect(headers).toMatchObject({
+    'ce-specversion': '1.0',
+    'ce-type': 'order.due',
+    'ce-time': new Date(Number(headers['duestream-due'])).toISOString(),
+    'content-type': 'application/json',
+  });
+  expect(headers['ce-source']).toMatch(/^\/queues\/\w/);
+  const id = String(headers['ce-id']);
+  expect(id).toMatch(/^[\x21\x23-\x7e]+$/);
+  expect(decodeURIComponent(id)).toBe(headers['webhook-id']);
+  expect(verifyWebhook(headers, body, SECRET).id).toBe(headers['webhook-id']);
+});
+
 test('the id of a call has no full stop, whatever the names are', () => {
   expect(webhookIdOf({ queue: 'a.b', id: '{g.h}i/j%k', mark: '1 2.3' })).toBe('a%2Eb/%7Bg%2Eh%7Di%2Fj%25k/1%202%2E3');
 });
@@ -189,6 +208,8 @@ describe('a handler is not made of', () => {
       'header X-A in headers of callUrl has another character',
     ],
     ['a header without a name', { headers: { '': 'x' } }, 'headers of callUrl has ""'],
+    ['an event without data', { format: 'cloudevents', method: 'GET' }, 'which sends no data'],
+    ['a header of events of its own', { headers: { 'ce-id': 'x' } }, 'ce-id, which the request has by itself'],
     ['a long time-out', { timeout: '16m' }, 'timeout of callUrl is "16m"'],
     ['a network that is none', { allow: ['inside'] }, 'allow has "inside"'],
   ])('%s', (_, options, why) => {
