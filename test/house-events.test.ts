@@ -50,6 +50,7 @@ const SAMPLES: Events = {
   'entries.reclaimed': { ...placed, from: 'w-1', count: 1 },
   'entries.adopted': { ...placed, count: 1 },
   'target.called': { queue: 'hooks', outcome: '2xx', tookMs: 12 },
+  'target.gone': { queue: 'hooks', id: 'order-1042', host: 'api.example.com' },
   'target.closed': { queue: 'hooks', host: 'api.example.com', forMs: 5000, why: 'timeout' },
   'claim.answered': { queue: 'emails', outcome: 'handed', jobs: 1, waitedMs: 1 },
   'run.settled': { queue: 'emails', end: 'complete', word: 'ok' },

@@ -149,6 +149,11 @@ export const targetOptions = z.strictObject({
   concurrency: whole(200, {
     min: 1,
     max: 10_000,
-    doc: 'How many requests of a queue one dispatcher has under way at a time.',
+    doc: 'How many requests of a queue one dispatcher has under way at a time; never more than targets.perHost.',
+  }),
+  perHost: whole(50, {
+    min: 1,
+    max: 10_000,
+    doc: 'How many requests to one host one dispatcher has under way at a time, of all its queues. A job beyond that is put aside for 1 to 2 s, and uses no attempt.',
   }),
 });

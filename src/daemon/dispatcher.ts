@@ -7,6 +7,7 @@
  *
  * Without the role nothing of this file is made: no command, no socket.
  */
+import { createHostSlots, type HostSlots } from '../dispatch/host-slots.ts';
 import type { QueueTarget } from '../job/target.ts';
 import { DuestreamError, messageOf } from '../kernel/errors.ts';
 import { createLoop, type Loop } from '../kernel/loop.ts';
@@ -25,7 +26,7 @@ export interface Dispatcher {
   readonly notLive: () => readonly string[];
 }
 
-type DispatcherParts = Omit<TargetQueueParts, 'connection'>;
+type DispatcherParts = Omit<TargetQueueParts, 'connection' | 'slots'>;
 
 /** How often the registry is looked at. */
 const LOOK_MS = { default: 5000, quiet: 60_000 } as const;
@@ -60,12 +61,14 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
 /** Those that this daemon serves, and those whose target it cannot call. */
 class TargetQueues {
   readonly #parts: DispatcherParts;
+  readonly #slots: HostSlots;
   readonly #served = new Map<string, TargetQueue>();
   /** Queue → why its target cannot be called, as it was told. */
   readonly #told = new Map<string, string>();
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    this.#slots = createHostSlots(parts.config.targets.perHost);
   }
 
   some(of: (worker: WatchedWorker) => readonly string[]): readonly string[] {
@@ -85,7 +88,8 @@ class TargetQueues {
     const known = this.#served.get(queue);
     try {
       if (known) known.follow(layout, target);
-      else await this.#serve(new TargetQueue({ ...this.#parts, connection }, layout, target), queue);
+      else
+        await this.#serve(new TargetQueue({ ...this.#parts, connection, slots: this.#slots }, layout, target), queue);
       this.#told.delete(queue);
     } catch (error) {
       // In an outage the next look begins anew.

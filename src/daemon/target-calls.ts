@@ -50,7 +50,7 @@ function checkHost({ url }: QueueTarget, { hosts }: Targets): void {
   const { host } = readTargetUrl(url, 'url of the target');
   if (hosts.length === 0 || isHostOf(host, hosts)) return;
   throw bad(
-    `the target leads to ${host}, which targets.hosts of this daemon does not have; it has ${hosts.join(', ')}`,
+    `the target leads to ${host}, which targets.hosts of this configuration does not have; it has ${hosts.join(', ')}`,
   );
 }
 
@@ -62,9 +62,10 @@ const sentValue = (text: string, { values }: Targets): string => {
 function named<T>(section: 'secrets' | 'values' | 'certificates', name: string, all: Readonly<Record<string, T>>): T {
   const found = Object.hasOwn(all, name) ? all[name] : undefined;
   if (found !== undefined) return found;
-  const hint = hintOf(name, Object.keys(all)) || ';';
+  const hint = hintOf(name, Object.keys(all));
+  const next = hint === '' ? '; add it, and start the daemon again' : ' Else add it, and start the daemon again';
   throw bad(
-    `the target names ${name}, and targets.${section} of this daemon has none of that name${hint} add it, and start the daemon again`,
+    `the target names ${name}, and targets.${section} of this configuration has none of that name${hint}${next}`,
   );
 }
 

@@ -6,6 +6,7 @@ import { closeIn } from '../client/groups/rules.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import type { CallReport, UrlCaller } from '../dispatch/call-url.ts';
+import type { HostSlots } from '../dispatch/host-slots.ts';
 import { createHostWatch } from '../dispatch/host-watch.ts';
 import type { CallEnd } from '../dispatch/send/sender.ts';
 import { type Emitter, forward } from '../job/events.ts';
@@ -15,6 +16,7 @@ import { groupOf } from '../job/labels.ts';
 import { Defer } from '../job/outcome.ts';
 import { type Queue, queueFrom } from '../job/queue.ts';
 import type { QueueTarget } from '../job/target.ts';
+import { readTargetUrl } from '../job/target-url.ts';
 import { WORDS_CHARS_MAX } from '../kernel/checks.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { oneLine } from '../kernel/errors.ts';
@@ -36,6 +38,8 @@ export interface TargetQueueParts {
   readonly log: Log;
   readonly events: Emitter;
   readonly clock: Clock;
+  /** Of all queues of this daemon. */
+  readonly slots: HostSlots;
   /** Of all workers of this daemon. */
   readonly workerSettings: Omit<WorkerSettings, 'redis' | 'log'>;
 }
@@ -43,6 +47,8 @@ export interface TargetQueueParts {
 const CLOSE_BUDGET_MS = 3000;
 /** A job that comes while the worker stops waits for the next one. */
 const STOPPING_MS = 5000;
+/** A job whose host has no slot comes again after this, or up to twice as long. */
+const NO_SLOT_MS = 1000;
 /** A handler may take longer than its request: the closing of a group comes after that. */
 const TIMEOUT_MS = 930_000;
 const ATTEMPTS = 8;
@@ -57,6 +63,7 @@ export class TargetQueue {
   #layout: QueueLayout;
   #said: string;
   #caller: UrlCaller | undefined;
+  #host: string;
 
   /** @throws DuestreamError `bad-config` for a target that this daemon cannot call */
   constructor(parts: TargetQueueParts, layout: QueueLayout, target: QueueTarget) {
@@ -65,12 +72,14 @@ export class TargetQueue {
     this.#said = JSON.stringify(target);
     this.#redisNow = createRedisPlaces(parts.connection);
     this.#caller = this.#callerOf(target);
-    const { config, redis, log, events, workerSettings } = parts;
+    this.#host = hostOf(target);
+    const { config, redis, log, events, slots, workerSettings } = parts;
     const settings = { ...readWorkerOptions({ ...workerSettings, redis, log }), dispatches: true };
     const work = {
       queue: targetQueueOf(layout, config),
       handler: (job: Job, context: HandlerContext) => this.#handle(job, context),
-      concurrency: config.targets.concurrency,
+      // More would come and be put aside.
+      concurrency: Math.min(config.targets.concurrency, slots.max),
     };
     this.worker = workerOf({ settings, works: readWork([work], settings) });
     this.#unforward = forward(this.worker.events, events);
@@ -87,6 +96,7 @@ export class TargetQueue {
     if (said === this.#said) return;
     const before = this.#caller;
     this.#caller = this.#callerOf(target);
+    this.#host = hostOf(target);
     this.#said = said;
     before?.close();
   }
@@ -108,7 +118,14 @@ export class TargetQueue {
 
   async #handle(job: Job, context: HandlerContext): Promise<unknown> {
     if (!this.#caller) throw new Defer(STOPPING_MS, 'the dispatcher stops');
-    return this.#caller.handle(job, context);
+    const leave = this.#parts.slots.enter(this.#host);
+    if (!leave)
+      throw new Defer(NO_SLOT_MS * (1 + Math.random()), `${this.#host} has as many requests as targets.perHost allows`);
+    try {
+      return await this.#caller.handle(job, context);
+    } finally {
+      leave();
+    }
   }
 
   /** A host that cannot be reached closes the group of the job, or, of a job without one, the queue: all of them go to that host. */
@@ -116,6 +133,7 @@ export class TargetQueue {
     const { connection, config, clock, log, events } = this.#parts;
     const { queue } = this.#layout;
     events.emit('target.called', { queue, outcome: classOf(end), tookMs: end.tookMs });
+    if (end.kind === 'answered' && end.status === 410) events.emit('target.gone', { queue, id, host });
     const forMs = this.#hosts.note(host, end, clock.monotonicMs());
     if (forMs === undefined || end.kind !== 'no-answer') return;
     const closing = {
@@ -134,6 +152,8 @@ export class TargetQueue {
     }
   }
 }
+
+const hostOf = ({ url }: QueueTarget): string => readTargetUrl(url, 'url of the target').host;
 
 /** As metrics count it. */
 function classOf(end: CallEnd): string {

@@ -143,6 +143,7 @@ function ofTheRest({ log, few, rare }: Lines) {
     'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
     'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
     'schema.refused': (e) => log.error({ ...e, why: safe(e.why) }, 'the namespace has another schema: stopping'),
+    'target.gone': (e) => rare.warn(e, 'a target is gone for good: it answers 410'),
     'target.closed': (e) => rare.warn(e, 'a host cannot be reached: jobs of its group wait'),
     'redis.evicts': (e) =>
       log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),

@@ -220,6 +220,13 @@ export interface Events {
     /** From the look at the name to the end of the answer. */
     readonly tookMs: number;
   };
+  /** A target has answered 410: what the job calls is gone for good. The job is a dead letter, unless `retryOn` says otherwise. */
+  'target.gone': {
+    readonly queue: string;
+    readonly id: string;
+    /** The host of the target. */
+    readonly host: string;
+  };
   /** A host cannot be reached, so for some time no job of that group starts. */
   'target.closed': {
     readonly queue: string;
@@ -409,6 +416,7 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'entries.reclaimed': 'warn',
   'entries.adopted': 'warn',
   'target.called': 'none',
+  'target.gone': 'warn',
   'target.closed': 'warn',
   'claim.answered': 'none',
   'run.settled': 'none',

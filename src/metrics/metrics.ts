@@ -210,6 +210,7 @@ const PASSED_OVER = [
     'job.cancelled',
     'jobs.parked',
     'schedule.unreadable',
+    'target.gone',
   ] as const),
   ...([
     'entries.reclaimed',

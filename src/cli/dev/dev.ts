@@ -353,7 +353,7 @@ const PASSED_OVER = [
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
   ...(['redis.evicts', 'redis.keeps', 'jobs.missed', 'log.refused'] as const),
   ...(['claim.answered', 'run.settled', 'runs.reclaimed', 'runs.overtime', 'polls.waiting'] as const),
-  ...(['target.called', 'target.closed'] as const),
+  ...(['target.called', 'target.gone', 'target.closed'] as const),
 ] as const;
 
 const HINT_EVERY_MS = 10_000;

@@ -52,7 +52,15 @@ async function started(input: Omit<DaemonInput, 'redis'>): Promise<Ran> {
   const daemon = createDaemon({ redis: server.url, http: { port: 0 }, ...input }, { log });
   daemons.push(daemon);
   const heard: { readonly name: EventName; readonly payload: unknown }[] = [];
-  for (const name of ['job.completed', 'job.retried', 'job.dead', 'target.called', 'target.closed'] as const) {
+  for (const name of [
+    'job.completed',
+    'job.retried',
+    'job.deferred',
+    'job.dead',
+    'target.called',
+    'target.gone',
+    'target.closed',
+  ] as const) {
     daemon.events.on(name, (payload) => void heard.push({ name, payload }));
   }
   await daemon.start();
@@ -164,7 +172,7 @@ describe('a daemon with the role', () => {
     const { lines } = await all();
     await expect
       .poll(() => lines.join('\n'))
-      .toMatch(/targets\.secrets of this daemon has none of that name; did you mean main/);
+      .toMatch(/targets\.secrets of this configuration has none of that name; did you mean main/);
     expect(receiver.sockets()).toBe(0);
     expect((await client.get('hooks', 'a'))?.state).not.toBe('dead');
   });
@@ -175,7 +183,7 @@ describe('a daemon with the role', () => {
     const { lines } = await started({ roles: [...ALL], targets: { ...targets, hosts: ['api.example.com'] } });
     await expect
       .poll(() => lines.join('\n'))
-      .toMatch(/leads to 127\.0\.0\.1, which targets\.hosts of this daemon does not have/);
+      .toMatch(/leads to 127\.0\.0\.1, which targets\.hosts of this configuration does not have/);
     expect(receiver.sockets()).toBe(0);
   });
 
@@ -195,6 +203,34 @@ describe('a daemon with the role', () => {
     } finally {
       await other.stop();
     }
+  });
+
+  test('says of a target that answers 410 that it is gone, and its job is a dead letter', async () => {
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: receiver.url });
+    const { heard, lines } = await all();
+    receiver.next((response) => void response.writeHead(410).end());
+    await client.schedule('hooks', {}, { id: 'a' });
+    await expect.poll(async () => (await client.get('hooks', 'a'))?.state).toBe('dead');
+    expect(heard('target.gone')).toEqual([{ queue: 'hooks', id: 'a', host: '127.0.0.1' }]);
+    expect(lines.join('\n')).toContain('a target is gone for good');
+  });
+
+  test('has no more requests to one host under way than perHost, over all queues that call it', async () => {
+    const names = ['hooks', 'mails'];
+    for (const name of names) {
+      await client.schedule(name, {}, { id: 'later', delay: '1h' });
+      await client.queues.set(name, { target: receiver.url });
+    }
+    const { heard } = await started({ roles: [...ALL], targets: { ...targets, perHost: 1 } });
+    const held: ServerResponse[] = [];
+    receiver.next((response) => void held.push(response));
+    for (const name of names) await client.schedule(name, {}, { id: 'a' });
+    await expect.poll(() => heard('job.deferred').length).toBeGreaterThan(0);
+    await expect.poll(() => receiver.received.length).toBe(1);
+    held[0]?.end('fine');
+    await expect.poll(() => heard('job.completed').length).toBe(2);
+    expect(heard('job.deferred')[0]?.reason).toMatch(/^127\.0\.0\.1 has as many requests as targets\.perHost allows/);
   });
 
   test('asks nobody again while a target says 429, and no attempt is used', async () => {
