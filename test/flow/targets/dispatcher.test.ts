@@ -104,6 +104,34 @@ describe('a daemon without the role', () => {
     expect(await connections()).toEqual(before);
   });
 
+  test('is beside producers that send Redis the commands and bytes that they send where no queue has a target', async () => {
+    const at = new Date(Date.now() + 3_600_000);
+    const counted = async () => {
+      const [stats, commands] = [await redis.info('stats'), await redis.info('commandstats')];
+      const calls = [...commands.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, times]) => [
+        name,
+        Number(times),
+      ]);
+      const bytes = Number(/total_net_input_bytes:(\d+)/.exec(stats)?.[1]);
+      return { bytes, calls: new Map(calls.map(([name, times]) => [String(name), Number(times)])) };
+    };
+    /** What one call sends of a producer that knows the queue. */
+    const sentBy = async (id: string) => {
+      const producer = createClient({ redis: server.url });
+      await producer.schedule('hooks', {}, { id: `${id}-first`, at });
+      const before = await counted();
+      await producer.schedule('hooks', {}, { id, at });
+      const after = await counted();
+      await producer.close();
+      const calls = [...after.calls].map(([name, times]) => [name, times - (before.calls.get(name) ?? 0)]);
+      return { bytes: after.bytes - before.bytes, calls: calls.filter(([, times]) => times !== 0) };
+    };
+    const without = await sentBy('a');
+    await client.queues.set('hooks', { target: receiver.url });
+    expect(await sentBy('b')).toEqual(without);
+    expect(without.calls.length).toBeGreaterThan(0);
+  });
+
   test('says to somebody who tries the target that it calls none', async () => {
     await client.schedule('hooks', {}, { id: 'a', delay: '1h' });
     const { base } = await started({ roles: ['mover', 'http'] });
