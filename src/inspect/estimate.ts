@@ -20,6 +20,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { groupsOf, type SeenGroup } from '../redis/read/groups.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { heldUntil } from '../redis/read/order.ts';
 import { placesOf } from '../redis/read/places.ts';
 import { minutesAndTimes, type QueueMinutes } from './minutes.ts';
 import { runTimesOf } from './simulate/usual.ts';
@@ -83,6 +84,7 @@ async function lastStart(place: Namespaced, queue: string): Promise<StartEstimat
   if (partition.waiting === 0) return paced(readySpot(partition, partition.ready - 1, partition.nowMs));
   const line = await lineOf(redis, ref, partition);
   if (!line) return notTold('many-lanes');
+  if (line.isHeld) return notTold('group-kept');
   const lasts = longestOf(line).map((lane) => paced({ ...line, lane, ahead: lane.waiting - 1 }));
   const untold = lasts.find(({ startMs }) => startMs === undefined);
   return untold ?? lasts.toSorted((one, other) => (other.startMs ?? 0) - (one.startMs ?? 0))[0];
@@ -140,7 +142,10 @@ async function pacedBy(
 
 /** Who waits in a partition, and what lets them through. */
 type Line = Pick<WaitFacts, 'queue' | 'groups'> & {
+  /** Those in which somebody may have a turn. */
   readonly lanes: readonly WaitingLane[];
+  /** Somebody waits whose group is held in strict order, by a job that is due later or by a dead letter. */
+  readonly isHeld: boolean;
   /** Since when jobs have waited without an end. */
   readonly sinceMs: number;
 };
@@ -181,10 +186,13 @@ async function lineOf(
   );
   // Their priorities are not counted apart.
   const apart: WaitingLane = { group: '', priority: 1, waiting: ungrouped, weight: 1 };
+  const waiting = [...lanes, apart].filter((lane) => lane.waiting > 0);
+  const held = await heldAt(redis, ref, { waiting, nowMs });
   const { concurrency: most = 0, closedMs = 0 } = gate ?? {};
   const [{ intervalUs, nextTurnMs } = NO_RATE, second] = gate ? ratesIn(gate) : [];
   return {
-    lanes: [...lanes, apart].filter(({ waiting }) => waiting > 0),
+    lanes: waiting.filter(({ group }) => !held.has(group)),
+    isHeld: held.size > 0,
     queue: {
       ...{ most, running: ready + running, intervalUs, nextTurnMs, closedMs },
       ...(second && { second: { ...second, free: turnsFree(second, nowMs) } }),
@@ -192,6 +200,17 @@ async function lineOf(
     groups: new Map(found.map((one) => [one.group, groupPacing(one)])),
     sinceMs: waitingSinceMs ?? nowMs,
   };
+}
+
+/** Groups of lanes in which nobody has a turn at this moment, as another job has the group, or a dead letter. */
+async function heldAt(
+  redis: Redis,
+  ref: PartitionRef,
+  { waiting, nowMs }: { readonly waiting: readonly WaitingLane[]; readonly nowMs: number },
+): Promise<ReadonlySet<string>> {
+  const groups = waiting.flatMap(({ group }) => (group === '' ? [] : [group]));
+  const until = await heldUntil(redis, ref, [...new Set(groups)]);
+  return new Set([...until].flatMap(([group, ms]) => (ms > nowMs ? [group] : [])));
 }
 
 const NO_RATE = { intervalUs: 0, nextTurnMs: 0 };
@@ -226,6 +245,7 @@ function readySpot({ ready, running }: PartitionStats, ahead: number, sinceMs: n
     lane,
     ahead,
     lanes: [{ ...lane, waiting: ready, weight: 1 }],
+    isHeld: false,
     queue: { most: 0, running, intervalUs: 0, nextTurnMs: 0, closedMs: 0 },
     groups: new Map(),
     sinceMs,

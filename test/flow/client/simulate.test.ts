@@ -172,7 +172,8 @@ describe('a queue', () => {
 
 describe('a job that waits', () => {
   const ref = partitionRef('duestream', { queue: 'mails', partition: 0, layoutGeneration: 0 });
-  const startsOf = async (id: string) => (await api.ask(`GET /v1/queues/mails/jobs/${writePart(id)}`)).body.starts;
+  const startsOf = async (id: string, queue = 'mails') =>
+    (await api.ask(`GET /v1/queues/${queue}/jobs/${writePart(id)}`)).body.starts;
 
   /** Five jobs in line at a rate, by a leader and a clock of their own. */
   async function lineUp(rate: Rates = RATE): Promise<Desk> {
@@ -187,18 +188,19 @@ describe('a job that waits', () => {
 
   /** A worker with four slots, whose runs of the last hour took 100 ms. */
   async function serving(desk: Desk): Promise<void> {
-    const identity = { id: 'w1', role: 'worker', host: 'h', pid: 1, startedMs: 0, queues: ['mails'] } as const;
-    await beat(redis, { namespace: 'duestream', identity: { ...identity, slots: { mails: 4 } }, ttlMs: 60_000 });
+    const { queue } = desk.ref;
+    const identity = { id: 'w1', role: 'worker', host: 'h', pid: 1, startedMs: 0, queues: [queue] } as const;
+    await beat(redis, { namespace: 'duestream', identity: { ...identity, slots: { [queue]: 4 } }, ttlMs: 60_000 });
     const minute = Math.floor(desk.nowMs / MINUTE_MS);
-    const before = await stateNow(redis, ref);
+    const before = await stateNow(redis, desk.ref);
     const tally = noTally();
     addTime(tally, 100, 50);
-    await addTimes(redis, ref, { name: 'run', tally, minute });
-    const states = [before, await stateNow(redis, ref)].map((state, nth) => ({
+    await addTimes(redis, desk.ref, { name: 'run', tally, minute });
+    const states = [before, await stateNow(redis, desk.ref)].map((state, nth) => ({
       ...{ minute: minute - 9 + nth, since: minute - 9 },
       text: stateText(state),
     }));
-    await writeStates(redis, ref, { at: { minute, since: minute - 9 }, states });
+    await writeStates(redis, desk.ref, { at: { minute, since: minute - 9 }, states });
   }
 
   test('is told when it starts, in show and over HTTP, by its rate and what comes before it', async () => {
@@ -225,6 +227,26 @@ describe('a job that waits', () => {
     // One was let through, two more have a turn of both, and the fourth of the slower rate is that of d.
     expect(await startsOf('c')).toMatchObject({ kind: 'about', before: 1, pacedBy: 'rate', perSecond: 10 });
     expect(await startsOf('e')).toMatchObject({ kind: 'about', before: 3, pacedBy: 'rate', perSecond: 0.1 });
+  });
+
+  test('is told when it starts without those whose group somebody else has in strict order; the last start is not told', async () => {
+    const settings = { perGroup: 1, groupOrder: 'strict', rate: RATE } as const;
+    await declareQueue(redis, { namespace: 'duestream', queue: 'steps', partitions: 1, ...settings });
+    const desk = new Desk(redis, partitionRef('duestream', { queue: 'steps', partition: 0, layoutGeneration: 0 }));
+    desk.nowMs = Date.now();
+    await desk.begin(settings);
+    await desk.line('{a}1', '{a}2', '{a}3', '{b}1', '{b}2', '{b}3');
+    await desk.serve(1);
+    await desk.settle('retry', '{a}1', { delayMs: 3_600_000 });
+    await desk.promote();
+    await serving(desk);
+    // With the lane of {a} as many would come before it as it has itself.
+    expect(await startsOf('{b}3', 'steps')).toMatchObject({ kind: 'about', before: 2, pacedBy: 'rate' });
+    expect(await startsOf('{a}3', 'steps')).toMatchObject({ kind: 'untold', untold: 'group-kept' });
+    const lastStart = async () => (await api.ask('GET /v1/queues/steps/why')).body.lastStart;
+    expect(await lastStart()).toMatchObject({ kind: 'untold', untold: 'group-kept' });
+    await desk.cancel('{a}1');
+    expect(await lastStart()).toMatchObject({ kind: 'about' });
   });
 
   test('is told why nobody can tell it', async () => {
