@@ -2,33 +2,19 @@
  * Debounced jobs and sets with several servers: six partitions on the nodes of a cluster, a slot that moves key by key, a replica
  * that takes over in a cluster, and one that takes over behind a sentinel. Workers, leaders and callers go on all the time.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Client, createClient } from '../../../src/client/client.ts';
-import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { describe, expect, test } from 'vitest';
+import type { Client } from '../../../src/client/client.ts';
 import type { SetEnds } from '../../../src/job/job.ts';
 import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { slotOf } from '../../../src/redis/connection/cluster/nodes.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
-import {
-  beginMove,
-  type ClusterOfTests,
-  failOver,
-  type SentinelOfTests,
-  startCluster,
-  startSentinel,
-  until,
-} from '../../support/topology-lite.ts';
+import { long, patience, useCluster, useCrews, useSentinel } from '../../support/topology-crew.ts';
+import { beginMove, failOver, until } from '../../support/topology-lite.ts';
 
 const PARTITIONS = 6;
 const MEMBERS = 12;
-const patience = { timeout: 100_000, interval: 50 };
-const long = { timeout: 180_000 };
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+const crews = useCrews();
 
 interface Row {
   readonly nth: number;
@@ -37,23 +23,17 @@ interface Row {
 /** A client, a leader and a worker, which tells what it runs. */
 async function crewOf(url: string, name: string) {
   const queue = defineQueue<Row>(name, { partitions: PARTITIONS });
-  const client = createClient({ redis: url, retryBudget: '60s' });
-  const daemon = createDaemon({ redis: url, roles: ['mover'] });
   const started = new Map<string, number[]>();
   const called: SetEnds[] = [];
   let gate: Promise<void> = Promise.resolve();
-  const worker = createWorker(
-    queue,
-    async ({ id, data, set }) => {
+  const client = await crews.gather({
+    ...{ url, queue },
+    async handler({ id, data, set }) {
       if (set) called.push(set);
       started.set(id, [...(started.get(id) ?? []), data.nth]);
       await gate;
     },
-    { redis: url, concurrency: 30 },
-  );
-  ends.push(client.close, daemon.stop, worker.stop);
-  await daemon.start();
-  await worker.start();
+  });
   /** Handlers that begin from now on end when it is called. */
   const hold = () => {
     let release = () => {};
@@ -96,14 +76,10 @@ const inEachPartition = (prefix: string) =>
   });
 
 describe('in a cluster', () => {
-  let cluster: ClusterOfTests;
-  beforeAll(async () => {
-    cluster = await startCluster();
-  }, 120_000);
-  afterAll(() => cluster?.stop());
+  const cluster = useCluster();
 
   test('calls and sets of all partitions are as in one server', long, async () => {
-    const crew = await crewOf(cluster.url, 'all');
+    const crew = await crewOf(cluster().url, 'all');
     const slots = ids.map((id) => slotOf(keysOf('all', partitionOf(id, PARTITIONS)).jobs));
     expect(new Set(slots).size).toBe(PARTITIONS);
     const first = await callAll(crew, 1);
@@ -122,7 +98,7 @@ describe('in a cluster', () => {
     'while a slot moves key by key, newer data of a running job and the end of a set are late, and not lost',
     long,
     async () => {
-      const crew = await crewOf(cluster.url, 'moves');
+      const crew = await crewOf(cluster().url, 'moves');
       const { client, queue, started, hold, called } = crew;
       const [set = ''] = inEachPartition('m');
       const partition = partitionOf(`{set:${set}}x`, PARTITIONS);
@@ -134,7 +110,7 @@ describe('in a cluster', () => {
       await client.schedule(queue, { nth: 1 }, { id, debounce });
       await expect.poll(() => [started.get(id), started.get(`{set:${set}}last`)], patience).toEqual([[1], [0]]);
 
-      const move = await beginMove([...cluster.masters, ...cluster.replicas], keysOf('moves', partition).jobs);
+      const move = await beginMove([...cluster().masters, ...cluster().replicas], keysOf('moves', partition).jobs);
       await move.carryOne();
       const newer = client.schedule(queue, { nth: 2 }, { id, debounce });
       const sealing = client.sets.seal(queue, set);
@@ -150,12 +126,12 @@ describe('in a cluster', () => {
   );
 
   test('a replica that takes over goes on with them', long, async () => {
-    const crew = await crewOf(cluster.url, 'taken');
+    const crew = await crewOf(cluster().url, 'taken');
     const names = inEachPartition('t');
     await putSets(crew, names);
     await callAll(crew, 1);
     const calls = keepCalling(crew);
-    await failOver(cluster.replicas[0] ?? cluster.masters[0] ?? never());
+    await failOver(cluster().replicas[0] ?? cluster().masters[0] ?? never());
     await sealAll(crew, names);
     const last = await calls.stop();
     await expect.poll(() => lastOf(crew), patience).toEqual(ids.map(() => last));
@@ -164,31 +140,21 @@ describe('in a cluster', () => {
 });
 
 describe('behind a sentinel', () => {
-  let place: SentinelOfTests;
-  beforeAll(async () => {
-    place = await startSentinel();
-  }, 120_000);
-  afterAll(() => place?.stop());
+  const place = useSentinel();
 
   /** What the old primary took in the moment of the failover is lost: a call that is durable is not, nor is its end told too soon. */
   test(
     'durable calls are in a later start, and each set has its callback, although the primary changes',
     long,
     async () => {
-      const crew = await crewOf(place.url, 'watched');
-      const durable = createClient({
-        redis: place.url,
-        retryBudget: '60s',
-        durability: 'replicated',
-        durabilityTimeout: '10s',
-      });
-      ends.push(durable.close);
+      const crew = await crewOf(place().url, 'watched');
+      const durable = crews.clientOf(place().url, { durability: 'replicated', durabilityTimeout: '10s' });
       const safe = { ...crew, client: durable };
       const names = inEachPartition('w');
       await putSets(safe, names);
       const calls = keepCalling(safe);
       await until(() => calls.count() > 2);
-      await place.failover();
+      await place().failover();
       await until(() => calls.count() > 6);
       const last = await calls.stop();
       await sealAll(safe, names);

@@ -2,31 +2,17 @@
  * Strict order with several servers: partitions on the nodes of a cluster, a replica that takes over in a cluster, and one that
  * takes over behind a sentinel. Workers, leaders and callers go on all the time, and jobs fail.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createClient } from '../../../src/client/client.ts';
-import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { describe, expect, test } from 'vitest';
 import { fixed } from '../../../src/job/backoff.ts';
 import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import {
-  type ClusterOfTests,
-  failOver,
-  type SentinelOfTests,
-  startCluster,
-  startSentinel,
-  until,
-} from '../../support/topology-lite.ts';
+import { long, patience, useCluster, useCrews, useSentinel } from '../../support/topology-crew.ts';
+import { failOver, until } from '../../support/topology-lite.ts';
 
 const PARTITIONS = 4;
 const STEPS = 12;
 const GROUPS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-const patience = { timeout: 100_000, interval: 50 };
-const long = { timeout: 180_000 };
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+const crews = useCrews();
 
 /** A client, a leader and two workers; every third step of a group fails once. */
 async function crewOf(url: string, name: string) {
@@ -36,23 +22,14 @@ async function crewOf(url: string, name: string) {
     backoff: fixed('50ms'),
     attempts: 20,
   });
-  const client = createClient({ redis: url, retryBudget: '60s', durability: 'replicated', durabilityTimeout: '10s' });
-  const daemon = createDaemon({ redis: url, roles: ['mover'] });
-  ends.push(client.close, daemon.stop);
-  await daemon.start();
   const starts: string[] = [];
-  for (const _ of [1, 2]) {
-    const worker = createWorker(
-      queue,
-      async ({ id }, { attempt }) => {
-        starts.push(id);
-        if (Number(id.split('-')[1]) % 3 === 0 && attempt === 1) throw new Error('not yet');
-      },
-      { redis: url, concurrency: 4 },
-    );
-    ends.push(worker.stop);
-    await worker.start();
-  }
+  const client = await crews.gather({
+    ...{ url, queue, workers: 2, slots: 4, client: { durability: 'replicated', durabilityTimeout: '10s' } },
+    async handler({ id, attempt }) {
+      starts.push(id);
+      if (Number(id.split('-')[1]) % 3 === 0 && attempt === 1) throw new Error('not yet');
+    },
+  });
   /** The next steps of each group, each group by calls of its own. */
   const put = async (from: number, to: number) => {
     for (let step = from; step <= to; step += 1) {
@@ -75,18 +52,14 @@ const inOrder = (steps: readonly number[]) => steps.toSorted((one, other) => one
 const all = Array.from({ length: STEPS }, (_, nth) => nth + 1);
 
 describe('in a cluster', () => {
-  let cluster: ClusterOfTests;
-  beforeAll(async () => {
-    cluster = await startCluster();
-  }, 120_000);
-  afterAll(() => cluster?.stop());
+  const cluster = useCluster();
 
   test('each group keeps its order over retries, also while a replica takes over', long, async () => {
     expect(new Set(GROUPS.map((group) => partitionOf(`{${group}}x`, PARTITIONS))).size).toBe(PARTITIONS);
-    const crew = await crewOf(cluster.url, 'steps');
+    const crew = await crewOf(cluster().url, 'steps');
     await crew.put(1, 4);
     const putting = crew.put(5, STEPS);
-    const [replica] = cluster.replicas;
+    const [replica] = cluster().replicas;
     if (!replica) throw new Error('the cluster has no replicas');
     await failOver(replica);
     await putting;
@@ -101,19 +74,15 @@ describe('in a cluster', () => {
 });
 
 describe('behind a sentinel', () => {
-  let place: SentinelOfTests;
-  beforeAll(async () => {
-    place = await startSentinel();
-  }, 120_000);
-  afterAll(() => place?.stop());
+  const place = useSentinel();
 
   /** What the old primary took in the moment of the failover is lost, so jobs may run again, from there on in their order. */
   test('each group goes on in its order although the primary changes', long, async () => {
-    const crew = await crewOf(place.url, 'watched');
+    const crew = await crewOf(place().url, 'watched');
     await crew.put(1, 4);
     const putting = crew.put(5, STEPS);
     await until(() => crew.starts.length > GROUPS.length);
-    await place.failover();
+    await place().failover();
     await putting;
     await expect.poll(crew.isOver, patience).toBe(true);
     for (const group of GROUPS) {

@@ -1,41 +1,17 @@
 /** Limits of what runs at once, through the library: what is promised, what waits, and what is refused. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createClient } from '../../../src/client/client.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { queueReport } from '../../../src/client/queues/stats.ts';
 import { whyNothingMoves } from '../../../src/client/queues/why.ts';
-import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { Defer } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
-import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { setGroup, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { useLibrary } from '../../support/library.ts';
 
 const NAMESPACE = 'duestream';
-let server: TestRedis;
-let redis: Redis;
-let client: ReturnType<typeof createClient>;
-let ends: (() => Promise<void>)[] = [];
-beforeAll(async () => {
-  server = await startRedis({ port: true });
-  redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
-  await whenReady(redis);
-});
-beforeEach(async () => {
-  await redis.flushall();
-  client = createClient({ redis: server.url });
-  const daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
-  ends = [() => client.close(), () => daemon.stop()];
-  await daemon.start();
-});
-afterEach(async () => {
-  for (const end of ends.toReversed()) await end();
-});
-afterAll(async () => {
-  close(redis);
-  await server.stop();
-});
+const library = useLibrary();
+beforeEach(() => library.lead());
 
 /** Handlers that hold their jobs until they are told to end, in several workers. */
 async function hold(options: QueueOptions, { workers = 2, slots = 10 } = {}) {
@@ -52,8 +28,8 @@ async function hold(options: QueueOptions, { workers = 2, slots = 10 } = {}) {
       });
       running.delete(id);
     };
-    const worker = createWorker(queue, handler, { redis: server.url, concurrency: slots });
-    ends.push(() => {
+    const worker = createWorker(queue, handler, { redis: library.server.url, concurrency: slots });
+    library.onEnd(() => {
       release();
       return worker.stop();
     });
@@ -83,12 +59,12 @@ const many = (count: number, of: (nth: number) => object = () => ({})) =>
 describe('a limit', () => {
   test('of the queue holds over two workers, and what has no place waits', async () => {
     const line = await hold({ concurrency: 3 });
-    await client.scheduleMany(line.queue, many(20));
+    await library.client.scheduleMany(line.queue, many(20));
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
-    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(17);
-    const totals = await queueReport({ redis, namespace: NAMESPACE }, 'work');
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(17);
+    const totals = await queueReport({ redis: library.redis, namespace: NAMESPACE }, 'work');
     expect(totals).toMatchObject({ scheduled: 0, waiting: 17, ready: 0, running: 3 });
-    const { reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
+    const { reasons } = await whyNothingMoves({ redis: library.redis, namespace: NAMESPACE }, 'work', 10_000);
     expect(reasons.map(({ code, text }) => [code, text.replace(/for .* ms|for \S+ s/, 'for a while')])).toEqual([
       ['waiting', expect.stringContaining('as many run as its concurrency allows')],
     ]);
@@ -98,13 +74,13 @@ describe('a limit', () => {
 
   test('per group is a lock: the jobs of a group start one after the other, in order', async () => {
     const line = await hold({ perGroup: 1 });
-    await client.scheduleMany(
+    await library.client.scheduleMany(
       line.queue,
       many(12, (nth) => ({ group: `g${nth % 3}` })),
     );
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
-    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(9);
-    const { moves, reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(9);
+    const { moves, reasons } = await whyNothingMoves({ redis: library.redis, namespace: NAMESPACE }, 'work', 10_000);
     expect({ moves, reasons }).toMatchObject({ moves: true, reasons: [{ code: 'waiting', heldBy: 'group-full' }] });
     expect(reasons[0]?.advice).toMatch(
       /duestream groups ls work --top; .*: duestream queues set work --per-group <n>$/,
@@ -120,22 +96,22 @@ describe('a limit', () => {
 
   test('is set, raised and taken back while jobs wait', async () => {
     const line = await hold({});
-    await client.scheduleMany(line.queue, many(4));
+    await library.client.scheduleMany(line.queue, many(4));
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
-    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 2 });
-    await client.scheduleMany(
+    await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 2 });
+    await library.client.scheduleMany(
       line.queue,
       many(10).map((job) => ({ ...job, id: `later-${job.id}` })),
     );
-    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(10);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(10);
     // What ran goes on and counts: nothing starts until fewer than two run.
     line.release('j000', 'j001');
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(2);
     line.release('j002');
     await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(5);
-    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 4 });
+    await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 4 });
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
-    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 0 });
+    await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 0 });
     await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(14);
     await line.drain(14);
   });
@@ -152,22 +128,22 @@ describe('a group', () => {
       'pro-max*': { concurrency: false as const },
     };
     const line = await hold({ perGroup: 1, groups });
-    await client.scheduleMany(line.queue, inGroups(['acme', 'pro-a', 'pro-max-a', 'free'], 5));
+    await library.client.scheduleMany(line.queue, inGroups(['acme', 'pro-a', 'pro-max-a', 'free'], 5));
     const runningOf = (group: string) => [...line.running.keys()].filter((id) => id.startsWith(`{${group}}`)).length;
     const running = () => ['acme', 'pro-a', 'pro-max-a', 'free'].map(runningOf);
     await expect.poll(running, { timeout: 20_000 }).toEqual([3, 2, 5, 1]);
     const of = { namespace: NAMESPACE, queue: 'work' };
-    expect(await setGroup(redis, { ...of, group: 'acme', limits: { concurrency: 4 } })).toBeDefined();
+    expect(await setGroup(library.redis, { ...of, group: 'acme', limits: { concurrency: 4 } })).toBeDefined();
     await expect.poll(running, { timeout: 20_000 }).toEqual([4, 2, 5, 1]);
     // What its definition says cannot be unset, only overridden.
-    expect(await setGroup(redis, { ...of, group: 'pro-*' })).toBeUndefined();
-    expect(await setGroup(redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBeDefined();
-    expect(await setGroup(redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBeUndefined();
+    expect(await setGroup(library.redis, { ...of, group: 'pro-*' })).toBeUndefined();
+    expect(await setGroup(library.redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBeDefined();
+    expect(await setGroup(library.redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBeUndefined();
     // Both go on, and none starts for one of them until the group has room again.
     const [first = '', second = ''] = [...line.running.keys()].filter((id) => id.startsWith('{pro-a}'));
     line.release(first);
     await expect.poll(() => line.running.has(first)).toBe(false);
-    await client.schedule(line.queue, {}, { id: 'last', group: 'other' });
+    await library.client.schedule(line.queue, {}, { id: 'last', group: 'other' });
     await expect.poll(() => line.running.has('{other}last'), { timeout: 20_000 }).toBe(true);
     expect(runningOf('pro-a')).toBe(1);
     line.release(second);
@@ -178,11 +154,11 @@ describe('a group', () => {
   test('waits for its own rate, while others have their turns', async () => {
     const queue = defineQueue('work', { perGroup: { rate: { limit: 1, per: '700ms' } } });
     const at = new Map<string, number>();
-    const worker = createWorker(queue, ({ id }) => void at.set(id, performance.now()), { redis: server.url });
-    ends.push(() => worker.stop());
+    const worker = createWorker(queue, ({ id }) => void at.set(id, performance.now()), { redis: library.server.url });
+    library.onEnd(() => worker.stop());
     await worker.start();
     const before = performance.now();
-    await client.scheduleMany(queue, inGroups(['a', 'b'], 3));
+    await library.client.scheduleMany(queue, inGroups(['a', 'b'], 3));
     await expect.poll(() => at.size, { timeout: 20_000 }).toBe(6);
     for (const group of ['a', 'b']) {
       const times = [0, 1, 2].map((nth) => (at.get(`{${group}}j00${nth}`) ?? 0) - before);
@@ -194,11 +170,11 @@ describe('a group', () => {
 
   test('with a weight of three has three turns where another has one', async () => {
     const line = await hold({ concurrency: 1, groups: { big: { weight: 3 } } }, { workers: 1 });
-    await client.schedule(line.queue, {}, { id: 'first' });
+    await library.client.schedule(line.queue, {}, { id: 'first' });
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
-    await client.scheduleMany(line.queue, inGroups(['big', 'small'], 9));
+    await library.client.scheduleMany(line.queue, inGroups(['big', 'small'], 9));
     await expect
-      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
       .toBe(18);
     await line.drain(19);
     const big = line.started.slice(1, 13).filter((id) => id.startsWith('{big}'));
@@ -219,22 +195,22 @@ describe('a group', () => {
         }
         at.set(id, performance.now());
       };
-      const worker = createWorker(queue, handler, { redis: server.url, concurrency: 1 });
-      ends.push(() => worker.stop());
+      const worker = createWorker(queue, handler, { redis: library.server.url, concurrency: 1 });
+      library.onEnd(() => worker.stop());
       await worker.start();
-      await client.schedule(queue, {}, { id: 'refused', group: 'a' });
+      await library.client.schedule(queue, {}, { id: 'refused', group: 'a' });
       await expect.poll(() => saidMs, { timeout: 20_000 }).toBeGreaterThan(0);
       await expect
-        .poll(() => client.get('work', '{a}refused'), { timeout: 20_000 })
+        .poll(() => library.client.get('work', '{a}refused'), { timeout: 20_000 })
         .toMatchObject({ state: 'scheduled' });
       if (scope === 'queue') {
         const refs = [0, 1].map((partition) =>
           partitionRef(NAMESPACE, { queue: 'work', partition, layoutGeneration: 0 }),
         );
-        const closings = () => Promise.all(refs.map(({ keys }) => redis.hget(keys.meta, 'closing')));
+        const closings = () => Promise.all(refs.map(({ keys }) => library.redis.hget(keys.meta, 'closing')));
         await expect.poll(closings, { timeout: 20_000 }).toEqual(['it said 429', 'it said 429']);
       }
-      await client.scheduleMany(queue, inGroups(['a', 'b', 'c', 'd'], 1));
+      await library.client.scheduleMany(queue, inGroups(['a', 'b', 'c', 'd'], 1));
       await expect.poll(() => at.size, { timeout: 20_000 }).toBe(5);
       const early = ['b', 'c', 'd'].filter((group) => (at.get(`{${group}}j000`) ?? 0) - saidMs < 800);
       expect((at.get('{a}j000') ?? 0) - saidMs).toBeGreaterThanOrEqual(800);
@@ -246,18 +222,18 @@ describe('a group', () => {
 describe('a job in line', () => {
   test('is listed, edited, put off and cancelled like one that is scheduled', async () => {
     const line = await hold({ concurrency: 1 });
-    await client.scheduleMany(line.queue, many(5));
+    await library.client.scheduleMany(line.queue, many(5));
     await expect
-      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
       .toBe(4);
-    const { jobs } = await client.list('work', { state: 'waiting' });
+    const { jobs } = await library.client.list('work', { state: 'waiting' });
     expect(jobs.map(({ id, state }) => [id, state])).toEqual([1, 2, 3, 4].map((nth) => [`j00${nth}`, 'waiting']));
-    expect(await client.get('work', 'j003')).toMatchObject({ state: 'waiting' });
-    expect(await client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
-    expect(await client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
-    expect(await client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
+    expect(await library.client.get('work', 'j003')).toMatchObject({ state: 'waiting' });
+    expect(await library.client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
+    expect(await library.client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
+    expect(await library.client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
     await expect
-      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
       .toBe(2);
     line.release();
     await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(2);
@@ -268,12 +244,12 @@ describe('a job in line', () => {
 
   test('of high priority comes before those that wait for as long', async () => {
     const line = await hold({ concurrency: 1, fair: true });
-    await client.schedule(line.queue, {}, { id: 'first' });
+    await library.client.schedule(line.queue, {}, { id: 'first' });
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
-    await client.scheduleMany(line.queue, many(3));
-    await client.schedule(line.queue, {}, { id: 'urgent', priority: 'high' });
+    await library.client.scheduleMany(line.queue, many(3));
+    await library.client.schedule(line.queue, {}, { id: 'urgent', priority: 'high' });
     await expect
-      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
       .toBe(4);
     await line.drain(5);
     expect(line.started.slice(0, 2)).toEqual(['first', 'urgent']);
@@ -285,18 +261,18 @@ describe('it is refused', () => {
     [{ group: 'acme' }, 'the job has group "acme", and queue open is not gated'],
     [{ priority: 'high' as const }, 'the job has priority "high", and queue open is not gated'],
   ])('to schedule %j where the queue is not gated', async (options, message) => {
-    await expect(client.schedule('open', {}, options)).rejects.toThrow(message);
-    await expect(client.scheduleMany('open', [{ data: {}, ...options }])).rejects.toThrow(message);
+    await expect(library.client.schedule('open', {}, options)).rejects.toThrow(message);
+    await expect(library.client.scheduleMany('open', [{ data: {}, ...options }])).rejects.toThrow(message);
   });
 
   test('to put a schedule with a priority where the queue is not gated', async () => {
-    await client.schedule('open', {}, { delay: '1d' });
+    await library.client.schedule('open', {}, { delay: '1d' });
     const hourly = { queue: 'open', every: '1h' } as const;
-    await expect(client.schedules.put('hourly', { ...hourly, priority: 'high' })).rejects.toThrow(
+    await expect(library.client.schedules.put('hourly', { ...hourly, priority: 'high' })).rejects.toThrow(
       'schedule hourly: the job has priority "high", and queue open is not gated',
     );
-    expect(await client.schedules.get('hourly')).toBeUndefined();
-    expect(await client.schedules.put('hourly', { ...hourly, priority: 'normal' })).toMatchObject({
+    expect(await library.client.schedules.get('hourly')).toBeUndefined();
+    expect(await library.client.schedules.put('hourly', { ...hourly, priority: 'normal' })).toMatchObject({
       status: 'created',
     });
   });
@@ -321,11 +297,13 @@ describe('it is refused', () => {
   });
 
   test.each(['', 'a b', 'a{b', 'x'.repeat(65), 'schedule:x'])('to name a group %j', async (group) => {
-    await expect(client.schedule(defineQueue('work', { fair: true }), {}, { group })).rejects.toThrow('group is');
+    await expect(library.client.schedule(defineQueue('work', { fair: true }), {}, { group })).rejects.toThrow(
+      'group is',
+    );
   });
 
   test('to close a group without a time, and to give it limits that are none', async () => {
-    const groups = client.groups as unknown as Record<
+    const groups = library.client.groups as unknown as Record<
       'set' | 'close',
       (...args: readonly unknown[]) => Promise<unknown>
     >;
@@ -335,17 +313,17 @@ describe('it is refused', () => {
   });
 
   test('to give an id of one group and another group', async () => {
-    const call = client.schedule(defineQueue('work', { fair: true }), {}, { id: '{one}a', group: 'other' });
+    const call = library.client.schedule(defineQueue('work', { fair: true }), {}, { id: '{one}a', group: 'other' });
     await expect(call).rejects.toThrow('id is "{one}a", of group "one", and group is "other"');
   });
 });
 
 test('an id with its group is that of the same job', async () => {
   const queue = defineQueue('work', { fair: true });
-  const first = await client.schedule(queue, { n: 1 }, { id: 'a', group: 'acme', at: '2031-01-01T00:00:00Z' });
+  const first = await library.client.schedule(queue, { n: 1 }, { id: 'a', group: 'acme', at: '2031-01-01T00:00:00Z' });
   expect(first).toMatchObject({ id: '{acme}a', status: 'scheduled' });
   const again = { id: first.id, group: 'acme', at: '2031-01-01T00:00:00Z' };
-  expect(await client.schedule(queue, { n: 1 }, again)).toMatchObject({ status: 'already' });
+  expect(await library.client.schedule(queue, { n: 1 }, again)).toMatchObject({ status: 'already' });
   const { group: _, ...bare } = again;
-  expect(await client.schedule(queue, { n: 1 }, bare)).toMatchObject({ status: 'already' });
+  expect(await library.client.schedule(queue, { n: 1 }, bare)).toMatchObject({ status: 'already' });
 });

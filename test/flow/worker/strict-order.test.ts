@@ -2,68 +2,25 @@
  * Strict order through the library: jobs of a group run one after the other, over retries, in several workers, and beside processes
  * of an older version.
  */
-import { type ChildProcess, fork } from 'node:child_process';
-import { copyFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createClient } from '../../../src/client/client.ts';
-import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { describe, expect, test } from 'vitest';
 import { fixed } from '../../../src/job/backoff.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
-import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { createWorker } from '../../../src/worker/worker.ts';
-import { publishedCopy } from '../../chaos/faults/copies.mjs';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { root } from '../../support/repository.ts';
+import { useLibrary, useOlder } from '../../support/library.ts';
 
 const ORDER = { concurrency: 1, order: 'strict' } as const;
 const { keys } = partitionRef('duestream', { queue: 'accounts', partition: 0, layoutGeneration: 0 });
-let server: TestRedis;
-let redis: Redis;
-let client: ReturnType<typeof createClient>;
-let ends: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  server = await startRedis({ port: true });
-  redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
-  await whenReady(redis);
-});
-beforeEach(async () => {
-  await redis.flushall();
-  client = createClient({ redis: server.url });
-  ends = [() => client.close()];
-});
-afterEach(async () => {
-  for (const end of ends.toReversed()) await end();
-});
-afterAll(async () => {
-  close(redis);
-  await server.stop();
-});
-
-async function lead(): Promise<void> {
-  const daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
-  ends.push(() => daemon.stop());
-  await daemon.start();
-}
+const library = useLibrary();
 
 /** Two workers; each start as `id#attempt`. */
 async function work(options: QueueOptions, handle: (id: string, attempt: number) => void = () => undefined) {
   const queue = defineQueue<object>('accounts', { backoff: fixed('30ms'), ...options });
   const starts: string[] = [];
-  for (const _ of [1, 2]) {
-    const worker = createWorker(
-      queue,
-      async ({ id }, { attempt }) => {
-        starts.push(`${id}#${attempt}`);
-        handle(id, attempt);
-      },
-      { redis: server.url, concurrency: 5 },
-    );
-    ends.push(() => worker.stop());
-    await worker.start();
-  }
+  await library.work(queue, ({ id, attempt }) => {
+    starts.push(`${id}#${attempt}`);
+    handle(id, attempt);
+  });
   return { queue, starts };
 }
 
@@ -73,11 +30,11 @@ const ofGroup = (starts: readonly string[], group: string) => starts.filter((sta
 const patience = { timeout: 30_000 };
 
 test('jobs of a group run in the order of their calls over retries, whatever their ids, and groups go on', async () => {
-  await lead();
+  await library.lead();
   const { queue, starts } = await work({ perGroup: ORDER }, (id, attempt) => {
     if (/step-(2|5)$/.test(id) && attempt === 1) throw new Error('not yet');
   });
-  await client.scheduleMany(queue, [...stepsOf('a', 12), ...stepsOf('b', 12)]);
+  await library.client.scheduleMany(queue, [...stepsOf('a', 12), ...stepsOf('b', 12)]);
   await expect.poll(() => starts.length, patience).toBe(28);
   for (const group of ['a', 'b']) {
     const expected = Array.from({ length: 12 }, (_, nth) => nth + 1).flatMap((step) => {
@@ -86,46 +43,50 @@ test('jobs of a group run in the order of their calls over retries, whatever the
     });
     expect(ofGroup(starts, group)).toEqual(expected);
   }
-  await expect.poll(() => redis.hkeys(keys.order), patience).toEqual([' a', ' b']);
+  await expect.poll(() => library.redis.hkeys(keys.order), patience).toEqual([' a', ' b']);
 });
 
 test('a job that waits says who has its group, and a job that is put off says who waits for it', async () => {
-  await lead();
+  await library.lead();
   const { queue, starts } = await work({ perGroup: ORDER, backoff: fixed('1h') }, (id) => {
     if (id === '{a}step-1') throw new Error('not yet');
   });
-  await client.scheduleMany(queue, stepsOf('a', 3));
-  await expect.poll(async () => (await client.get(queue, '{a}step-3'))?.state, patience).toBe('waiting');
-  await expect.poll(async () => (await client.get(queue, '{a}step-1'))?.state, patience).toBe('scheduled');
+  await library.client.scheduleMany(queue, stepsOf('a', 3));
+  await expect.poll(async () => (await library.client.get(queue, '{a}step-3'))?.state, patience).toBe('waiting');
+  await expect.poll(async () => (await library.client.get(queue, '{a}step-1'))?.state, patience).toBe('scheduled');
   const keeper = { id: '{a}step-1', attempt: 2 };
-  expect((await client.get(queue, '{a}step-2'))?.waitsFor?.obstacles).toMatchObject([{ kind: 'group-kept', keeper }]);
-  expect(await client.groups.get(queue, 'a')).toMatchObject({ running: 0, waiting: 2, keeper });
+  expect((await library.client.get(queue, '{a}step-2'))?.waitsFor?.obstacles).toMatchObject([
+    { kind: 'group-kept', keeper },
+  ]);
+  expect(await library.client.groups.get(queue, 'a')).toMatchObject({ running: 0, waiting: 2, keeper });
   // More than one of a group at a time is refused in such a queue, so nobody is told to set it.
-  const advice = async () => (await client.queues.why(queue)).reasons.map((reason) => reason.advice);
+  const advice = async () => (await library.client.queues.why(queue)).reasons.map((reason) => reason.advice);
   await expect
     .poll(advice, patience)
     .toContain(`each starts when its turn comes; to see who holds them: duestream groups ls ${queue.name} --top`);
-  const later = await client.reschedule(queue, '{a}step-1', { delay: '2h' });
+  const later = await library.client.reschedule(queue, '{a}step-1', { delay: '2h' });
   expect(later).toMatchObject({ status: 'rescheduled', waitingBehind: 2 });
   expect(starts).toEqual(['{a}step-1#1']);
-  await client.cancel(queue, '{a}step-1');
+  await library.client.cancel(queue, '{a}step-1');
   await expect.poll(() => starts, patience).toEqual(['{a}step-1#1', '{a}step-2#1', '{a}step-3#1']);
-  expect(await client.groups.get(queue, 'a')).toMatchObject({ keeper: undefined });
+  expect(await library.client.groups.get(queue, 'a')).toMatchObject({ keeper: undefined });
 });
 
 test('a dead letter holds its group until it is replayed, if the queue says so', async () => {
-  await lead();
+  await library.lead();
   let isMended = false;
   const { queue, starts } = await work({ perGroup: { ...ORDER, onDead: 'hold' } }, (id) => {
     if (id === '{a}step-1' && !isMended) throw new Unrecoverable('wrong');
   });
-  await client.scheduleMany(queue, [...stepsOf('a', 2), ...stepsOf('b', 2)]);
-  await expect.poll(async () => (await client.groups.get(queue, 'a')).keeper?.deadLetter, patience).toBeDefined();
+  await library.client.scheduleMany(queue, [...stepsOf('a', 2), ...stepsOf('b', 2)]);
+  await expect
+    .poll(async () => (await library.client.groups.get(queue, 'a')).keeper?.deadLetter, patience)
+    .toBeDefined();
   await expect.poll(() => ofGroup(starts, 'b').length, patience).toBe(2);
   expect(ofGroup(starts, 'a')).toEqual(['{a}step-1#1']);
   isMended = true;
-  const { deadLetters } = await client.deadLetters.list(queue);
-  const [replayed] = await client.deadLetters.replay(
+  const { deadLetters } = await library.client.deadLetters.list(queue);
+  const [replayed] = await library.client.deadLetters.replay(
     queue,
     deadLetters.map(({ deadLetter }) => deadLetter),
   );
@@ -154,81 +115,60 @@ describe('refused is', () => {
     ['broadcast', { perGroup: ORDER, broadcast: true }, /broadcast queue/],
     ['at most once', { perGroup: ORDER, delivery: 'at-most-once' }, /at-most-once/],
   ])('%s', async (_, options, message) => {
-    const use = async () => client.schedule(defineQueue('accounts', options), {}, { group: 'a' });
+    const use = async () => library.client.schedule(defineQueue('accounts', options), {}, { group: 'a' });
     await expect(use()).rejects.toThrow(message);
   });
 
   test('a priority of a job of a group, and none of another job', async () => {
     const queue = defineQueue('accounts', { perGroup: ORDER });
     const high = { priority: 'high', delay: '1h' } as const;
-    await expect(client.schedule(queue, {}, { group: 'a', ...high })).rejects.toMatchObject({ code: 'bad-input' });
-    expect(await client.schedule(queue, {}, { id: 'x', ...high })).toMatchObject({ status: 'scheduled' });
-    await client.schedule(queue, {}, { group: 'a', id: '1', delay: '1h' });
-    await expect(client.edit(queue, '{a}1', { priority: 'low' })).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(library.client.schedule(queue, {}, { group: 'a', ...high })).rejects.toMatchObject({
+      code: 'bad-input',
+    });
+    expect(await library.client.schedule(queue, {}, { id: 'x', ...high })).toMatchObject({ status: 'scheduled' });
+    await library.client.schedule(queue, {}, { group: 'a', id: '1', delay: '1h' });
+    await expect(library.client.edit(queue, '{a}1', { priority: 'low' })).rejects.toMatchObject({ code: 'bad-input' });
   });
 });
 
 describe('beside processes of 0.2.0', { timeout: 120_000 }, () => {
-  let copy = '';
-  beforeAll(() => {
-    copy = publishedCopy(root) ?? '';
-    copyFileSync(join(root, 'test/fixtures/order-actor.mjs'), join(copy, 'order-actor.mjs'));
-  }, 60_000);
-
-  /** What an older process has run. */
-  async function older(role: 'leader' | 'worker'): Promise<string[]> {
-    const child: ChildProcess = fork(join(copy, 'order-actor.mjs'), [server.url, 'accounts', role]);
-    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    ends.push(() => {
-      child.kill('SIGKILL');
-      return gone;
-    });
-    const ran: string[] = [];
-    await new Promise<void>((resolve, reject) => {
-      child.once('exit', () => reject(new Error('the older process ended')));
-      child.on('message', (told: { readonly started?: string; readonly ran?: string }) => {
-        if (told.started !== undefined) resolve();
-        if (told.ran !== undefined) ran.push(told.ran);
-      });
-    });
-    return ran;
-  }
+  const older = useOlder(library);
 
   test('an older leader is replaced, older workers start nothing, and order holds', async () => {
-    const ran = await older('leader');
-    await expect.poll(() => redis.exists(keys.leader), patience).toBe(1);
-    const before = await redis.get(keys.leader);
-    await lead();
+    const ran = await older('accounts', 'leader');
+    await expect.poll(() => library.redis.exists(keys.leader), patience).toBe(1);
+    const before = await library.redis.get(keys.leader);
+    await library.lead();
     const { queue, starts } = await work({ perGroup: ORDER }, (id, attempt) => {
       if (id.endsWith('step-2') && attempt === 1) throw new Error('not yet');
     });
-    await client.scheduleMany(queue, stepsOf('a', 6));
+    await library.client.scheduleMany(queue, stepsOf('a', 6));
     await expect.poll(() => starts.length, { timeout: 60_000 }).toBe(7);
     const ids = ['1#1', '2#1', '2#2', '3#1', '4#1', '5#1', '6#1'].map((step) => `{a}step-${step}`);
     expect(starts).toEqual(ids);
     expect(ran).toEqual([]);
-    expect((await redis.get(keys.leader))?.split(':')[0]).not.toBe(before?.split(':')[0]);
+    expect((await library.redis.get(keys.leader))?.split(':')[0]).not.toBe(before?.split(':')[0]);
   });
 
   test('what an older process writes over comes back, and nobody starts meanwhile', async () => {
-    await lead();
-    const ran = await older('worker');
+    await library.lead();
+    const ran = await older('accounts', 'worker');
     const { queue, starts } = await work({ perGroup: ORDER });
-    await client.schedule(queue, {}, { group: 'a', id: '1' });
+    await library.client.schedule(queue, {}, { group: 'a', id: '1' });
     await expect.poll(() => starts, patience).toEqual(['{a}1#1']);
-    const share = await redis.hget(keys.meta, 'gates');
+    const share = await library.redis.hget(keys.meta, 'gates');
     // As an older `queues set`, and an older `resume`.
-    await redis.hset(keys.meta, 'gates', '0 1 0 1');
-    await expect.poll(() => redis.hget(keys.meta, 'gates'), patience).toBe(share);
-    await redis.hdel(keys.meta, 'paused');
-    await expect.poll(() => redis.hget(keys.meta, 'paused'), patience).toMatch(/^!/);
+    await library.redis.hset(keys.meta, 'gates', '0 1 0 1');
+    await expect.poll(() => library.redis.hget(keys.meta, 'gates'), patience).toBe(share);
+    await library.redis.hdel(keys.meta, 'paused');
+    await expect.poll(() => library.redis.hget(keys.meta, 'paused'), patience).toMatch(/^!/);
     expect(ran).toEqual([]);
   });
 
   test('order cannot begin by command while an older process serves the queue, which is named', async () => {
-    await client.schedule(defineQueue('accounts', { perGroup: 1 }), {}, { group: 'a', delay: '1h' });
-    await older('worker');
-    await expect(client.queues.set('accounts', { perGroup: ORDER })).rejects.toMatchObject({
+    await library.client.schedule(defineQueue('accounts', { perGroup: 1 }), {}, { group: 'a', delay: '1h' });
+    await older('accounts', 'worker');
+    await expect(library.client.queues.set('accounts', { perGroup: ORDER })).rejects.toMatchObject({
       code: 'bad-input',
       message: expect.stringMatching(/while worker \S+ on .* lives, which has duestream 0\.2\.0/),
     });
