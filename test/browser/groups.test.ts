@@ -1,5 +1,8 @@
 /** The pages of a queue with limits: who waits, by group, who holds the limit of a group, and why a job waits. */
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { fixed } from '../../src/job/backoff.ts';
+import { Unrecoverable } from '../../src/job/outcome.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import { setQueue } from '../../src/redis/scripts/queues.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import { must, type Served, show } from '../support/dashboard.ts';
@@ -113,4 +116,55 @@ test('a job in line says why it waits, and leads to the one in its way', { timeo
   await why.getByText('its group acme is full: 1 of 1 run').waitFor();
   await why.getByRole('link', { name: '{acme}j1' }).click();
   await window.page.getByRole('heading', { name: /^Attempt 1 has run for / }).waitFor();
+});
+
+describe('a group in strict order', { timeout: HOOK_MS }, () => {
+  /** Job 1 of acme waits for a retry in an hour; that of umbrella is dead. Two wait behind each. */
+  async function hold(api: Served): Promise<void> {
+    const steps = defineQueue<object>('steps', {
+      perGroup: { concurrency: 1, order: 'strict', onDead: 'hold' },
+      backoff: fixed('1h'),
+    });
+    const worker = createWorker(
+      steps,
+      ({ id }) => {
+        if (id === '{acme}1') throw new Error('not yet');
+        if (id === '{umbrella}1') throw new Unrecoverable('no such account');
+      },
+      { redis: api.redis.url },
+    );
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const jobs = ['acme', 'umbrella'].flatMap((group) => ['1', '2', '3'].map((id) => ({ id, group })));
+    await scheduleAll(api, 'steps', jobs);
+    const keeper = async (group: string) => (await must(api, `GET /v1/queues/steps/groups/${group}`, api.admin)).keeper;
+    await vi.waitUntil(async () => (await keeper('acme'))?.dueMs, { timeout: HOOK_MS });
+    await vi.waitUntil(async () => (await keeper('umbrella'))?.deadLetter, { timeout: HOOK_MS });
+  }
+
+  test('says who has it, when that one goes on and who waits behind, and is opened by hand after a dead letter', async () => {
+    const { window, desk, api } = seat;
+    await hold(api);
+    const keeper = window.page.getByRole('region', { name: 'Who has it until it is over' });
+    await show(window, '#/groups/steps/acme');
+    await keeper.getByText('has this group, and waits for attempt 2').waitFor();
+    await keeper.getByText('2 jobs in line behind it.').waitFor();
+    expect(await keeper.getByRole('time').getAttribute('datetime')).toMatch(/^\d{4}-/);
+    expect(await keeper.getByRole('button').count()).toBe(0);
+
+    await show(window, `#/job/steps/${encodeURIComponent('{umbrella}3')}`);
+    const why = window.page.getByRole('region', { name: 'Why it waits' });
+    await why.getByText('its group umbrella is held by {umbrella}1, which is dead').waitFor();
+    await why.getByRole('link', { name: '{umbrella}1' }).waitFor();
+    await show(window, '#/groups/steps/umbrella');
+    await keeper.getByText('its dead letter holds this group').waitFor();
+    await desk.button('Open by hand …').click();
+    await desk.dialog.getByText('The jobs behind {umbrella}1 start without it.').waitFor();
+    await desk.inDialog('Let the others start').click();
+    await desk.told('umbrella is open: its next job may start.');
+    await keeper.waitFor({ state: 'detached' });
+    const state = async () =>
+      (await must(api, `GET /v1/queues/steps/jobs/${encodeURIComponent('{umbrella}3')}`, api.admin)).state;
+    await vi.waitUntil(async () => (await state()) === 'done', { timeout: HOOK_MS });
+  });
 });

@@ -172,10 +172,15 @@ function WaitsFor({ job: { queue, nowMs }, wait }: { readonly job: Report; reado
         )}
       </header>
       <ul class="obstacles">
-        {obstacles.map(({ kind, text: what, holders = [] }) => (
+        {obstacles.map(({ kind, text: what, holders = [], keeper }) => (
           <li key={kind}>
             {what}
             <ul>
+              {keeper === undefined ? null : (
+                <li>
+                  <JobLink queue={queue} id={keeper.id} bare={keeper.bare} />
+                </li>
+              )}
               {holders.map(({ id, bare, sinceMs, owner }) => (
                 <li key={`${bare} ${id}`}>
                   <JobLink queue={queue} id={id} bare={bare} />{' '}

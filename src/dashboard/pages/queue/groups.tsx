@@ -10,6 +10,7 @@ import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
 import { addressOf, groupAddress } from './addresses.ts';
 import { GroupActs } from './group-acts.tsx';
+import { Keeper } from './keeper.tsx';
 import { OfQueue } from './of-queue.tsx';
 import { clockText, jobsText } from './say.tsx';
 
@@ -234,6 +235,7 @@ function OneGroup({ queue, group }: { readonly queue: string; readonly group: st
       {value === undefined || !isOne ? null : (
         <>
           <GroupFacts queue={queue} group={value} />
+          <Keeper {...{ queue, group: value, done }} />
           <section aria-labelledby="holders">
             <header class="sec">
               <h2 id="holders">{said.holders}</h2>
