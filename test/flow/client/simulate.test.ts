@@ -109,6 +109,7 @@ describe('a queue', () => {
   };
 
   test('is played as it is and as asked, with its backlog, its schedules and its groups, and nothing is written', async () => {
+    const beganMs = Date.now();
     await fill();
     const before = await snapshot(redis);
     const body = { limits: { rate: '1/s' }, workers: 4, slots: 2, runTime: '200ms', until: '6h' };
@@ -138,7 +139,7 @@ describe('a queue', () => {
     // Ten that are due together in an hour, one a second; where none is due, nothing is said.
     expect(asAsked.latestMs[Math.floor((nowMs + HOUR_MS - fromMs) / stepMs)]).toBeGreaterThan(8000);
     expect(asAsked.latestMs.map((ms: number | null) => ms === null)).toEqual(due.map((count: number) => count === 0));
-    expect(asItIs.latestMs[0]).toBeLessThan(1000);
+    expect(asItIs.latestMs[0]).toBeLessThan(nowMs - beganMs + 1000);
     expect(asAsked.groups.map(({ group, jobs }: { group: string; jobs: number }) => [group, jobs])).toEqual([
       ['large', 90],
       ['small', 20],
