@@ -232,6 +232,7 @@ export const ONLY_IN_ALL = {
   'test/flow/topology/cluster-fixture.test.ts': 'starts and breaks clusters of six servers',
   'test/flow/topology/faults.test.ts': 'cuts a network in two, and moves slots of a cluster',
   'test/flow/topology/sentinel-fixture.test.ts': 'starts and breaks primaries with replicas and sentinels',
+  'test/flow/topology/shared-limits.test.ts': 'starts a cluster, and fails over',
   'test/flow/topology/shares.test.ts': '64 partitions, 4 daemons, 20 workers on three primaries',
   'test/flow/targets/dispatcher-killed.test.ts': 'kills dispatchers as processes while a target answers',
   'test/flow/worker/closed-ladders.test.ts': 'kills workers and the leader while invoices are paid',

@@ -7,7 +7,8 @@
 --         of their own, - = there are none; hasOwn: own has to be asked for each group; isStrict:
 --         who was let through has its group until it is over, holdsDead: or as long as it is a dead
 --         letter; lettersIn(share): s = strict, sh = and dead letters hold groups, or nothing;
---         needsMark(share): older processes do not know all of it; second: of two rates the slower
+--         needsMark(share): older processes do not know all of it; names, with commas between:
+--         limits that other queues have as well, see the part lent; second: of two rates the slower
 --         one. Of one rate, and of that of a group: turnsIn(gate): so many it allows now;
 --         nextLookMs(gate): when it allows one more than now; aheadBy(gate, ahead, before): how far
 --         the arrival is ahead, in us, where it was so far at an interval of before. Of all rates
@@ -31,7 +32,7 @@ local function lettersIn(share)
 end
 
 local function needsMark(share)
-  return lettersIn(share) ~= nil or share:find(' r%d') ~= nil
+  return lettersIn(share) ~= nil or share:find(' r%d') ~= nil or share:find(' l%w') ~= nil
 end
 
 local function takePlaces(rate, text)
@@ -67,6 +68,7 @@ local function gateOf(share, used, now, micros)
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own
   gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
+  gate.names = ((more or '') .. ' '):match(' l(%S+) ')
   takePlaces(gate, (more or ''):match(' s(%d+/%d+/%d+)') or '')
   local slower, most2, places = (more or ''):match(' r([%d.]+),(%d+)(%S*)')
   if slower then

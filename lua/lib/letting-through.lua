@@ -3,7 +3,7 @@
 --         whether a bound ended the call. ringBell(keys, gate): where somebody waits and ready has
 --         nothing that nobody has read, one job is let through, which wakes a worker; gate.first is
 --         the first entry that this call has added
--- NEEDS   group, gate, own, opening, turns, heads, shutting
+-- NEEDS   group, gate, own, opening, turns, heads, shutting, lent
 -- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, who has a group
 --         in strict order, their holds, then scheduled, the line and the lanes. An entry whose
 --         member is still in scheduled was cut off, and start drops it. A call visits 200 lanes and
@@ -52,6 +52,9 @@ local function round(keys, gate, call, count)
   if given > 0 then
     use(keys.meta, gate, given)
   end
+  if gate.names then
+    useLent(keys, gate, given)
+  end
   if gate.hasOwn then
     for _, head in ipairs(heads) do
       if head.own then
@@ -73,6 +76,9 @@ local function letThrough(keys, gate, count)
   if gate.concurrency > 0 then
     -- @queue-room
     room = math.min(room, gate.concurrency - redis.call('XLEN', keys.ready))
+  end
+  if gate.names then
+    room = math.min(room, lentRoom(keys, gate))
   end
   local given, call = 0, { visits = 0, reads = 0, stale = {}, gone = {} }
   -- @endless-rounds

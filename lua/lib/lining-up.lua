@@ -2,7 +2,7 @@
 -- ready where nobody waits.
 -- GIVES   admit(keys, gate, list, most, gone): a list of {member, due, text}, text is the due time;
 --         how many went into ready, most at the most, whose members are added to gone
--- NEEDS   group, gate, line, own, keeping, sooner, lanes, opening
+-- NEEDS   group, gate, line, own, keeping, sooner, lanes, opening, lent
 -- RULE    In line first, then the lanes, and the score in scheduled last, which says that the job
 --         waits: what a cut call leaves is a stale place and a lane that is open for nothing. The
 --         priority of a job is its tag =high or =low: 0 = high, 1 = normal, 2 = low. In strict
@@ -77,9 +77,14 @@ local function letPast(keys, gate, list, most, gone)
   local free = gate.concurrency - redis.call('XLEN', keys.ready)
   -- @room-past
   if gate.concurrency > 0 and #list > free then return list end
+  -- @lent-past
+  if gate.names and #list > lentRoom(keys, gate) then return list end
   -- @rate-past
   if gate.interval > 0 then
     use(keys.meta, gate, #list)
+  end
+  if gate.names then
+    useLent(keys, gate, #list)
   end
   if gate.isStrict then
     --@lazy
@@ -111,6 +116,9 @@ local function letPast(keys, gate, list, most, gone)
     redis.call('HSET', keys.order, unpack(words))
   end
   refund(keys.meta, gate, #rest)
+  if gate.names then
+    useLent(keys, gate, -#rest)
+  end
   return rest
 end
 

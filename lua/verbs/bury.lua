@@ -3,7 +3,7 @@
 -- letter.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, sets, digits, weight, nudge,
 --       callback, end-tags, claim, dead-letter, compensate, settle, again, group, head, let-go,
---       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
+--       line, gate, lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
 --       shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 order  15 work  16 logs  17 past  18 ended

@@ -2,7 +2,7 @@
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, weight, claim, settle, nudge,
---       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate,
+--       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate, lent,
 --       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
 --       letting-through, diary, closing, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes

@@ -3,7 +3,7 @@
 -- per call.
 -- USES  clock, log-lines, run, telling, tombstone, tags, sets, digits, weight, nudge, callback,
 --       end-tags, budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go,
---       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
+--       line, gate, lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
 --       shutting, letting-through, giving-up, lapsing, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended

@@ -2,7 +2,7 @@
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
 -- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate,
---       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
+--       lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
 --       letting-through, giving-up
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work

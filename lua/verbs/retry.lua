@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, weight, claim, settle, nudge,
---       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate,
+--       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate, lent,
 --       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
 --       letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes

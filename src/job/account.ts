@@ -38,6 +38,7 @@ const rows = {
   'group-full': { letter: 'G', words: 'its group was full', isAbout: true },
   concurrency: { letter: 'Q', words: 'its queue ran as many as it may', isAbout: true },
   rate: { letter: 'R', words: 'its rate had no turn', isAbout: true },
+  shared: { letter: 'S', words: 'a limit that its queue shares had no room', isAbout: true },
   unasked: { letter: 'U', words: 'no worker had a slot', isAbout: true },
   worker: { letter: 'W', words: 'until a worker took it' },
   'no-worker': { letter: 'A', words: 'no worker was alive' },

@@ -66,6 +66,7 @@ export const UNTOLD = {
   'slots-unknown': 'a worker does not say how many jobs it runs at a time',
   'few-runs': 'fewer than 20 jobs ran in the last hour, so nobody knows how long they run',
   'group-kept': 'another job, or a dead letter, has its group, and nobody knows until when',
+  shared: 'it shares a limit with other queues, and nobody knows how much of it these will take',
   'many-lanes': 'jobs of more than 1,000 groups wait or run',
   'others-first': 'jobs of other groups or priorities come first, and nobody knows how many will come',
   unsteady: 'jobs start at another pace than the limits and the run times say',

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type GateName, type GateSettings, type GroupSettings, gateNames, shortOf } from './queue-settings.ts';
 import { fasterFirst, type Rate, ratesOf } from './rate.ts';
+import { type LentHere, lentIn } from './shared-limit.ts';
 
 /** Somebody has said one of them: due jobs wait in line from then on. */
 export const isGated = (settings: GateSettings): boolean => gateNames.some((name) => settings[name] !== undefined);
@@ -31,9 +32,10 @@ export interface PartitionGates {
  * and limit per group; 0 for no limit. Then, where they are needed: what `lua/lib/own.lua` has to know; p and the limit of the
  * pending jobs of all groups; s, which partition it is, how many there are and the burst of all, where that is less than one for
  * each partition; r, the second of two rates, with its burst and the same of it; at the end s, for strict order, and sh, where a
- * dead letter holds its group as well. The rates and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
+ * dead letter holds its group as well; l and the names of limits that other queues have as well. The rates and the concurrency of
+ * a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
  *
- * `gateOf` of `lua/lib/gate.lua` reads the text with five patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
+ * `gateOf` of `lua/lib/gate.lua` reads the text with six patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
  *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
@@ -50,12 +52,13 @@ export function gateShare(
   const own = ownPart(settings.groupRate ?? 0, groups);
   const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
   const letters = isStrict(settings) ? (settings.groupOnDead === 'hold' ? ' sh' : ' s') : '';
+  const shared = namesPart(settings);
   return {
-    share: `${first} ${most} ${perGroup}${own}${pending}${places}${second}${letters}`,
+    share: `${first} ${most} ${perGroup}${own}${pending}${places}${second}${letters}${shared}`,
     groups,
     ...(pending !== '' && { isCounted: true }),
     ...(letters !== '' && { isStrict: true }),
-    ...(second + letters !== '' && { isMarked: true }),
+    ...(second + letters + shared !== '' && { isMarked: true }),
   };
 }
 
@@ -87,10 +90,14 @@ function rateParts({ rate = 0 }: GateSettings, of: Portion) {
 }
 
 /** What older processes do not know, for which they are kept from starting jobs of the queue; undefined: nothing. */
-export function unknownToOlder({ groupOrder, rate }: GateSettings): string | undefined {
+export function unknownToOlder({ groupOrder, rate, limits = [] }: GateSettings): string | undefined {
   if (groupOrder === 'strict') return 'strict order';
-  return ratesOf(rate).length > 1 ? 'two rates' : undefined;
+  if (ratesOf(rate).length > 1) return 'two rates';
+  return limits.length > 0 ? 'limits that other queues share' : undefined;
 }
+
+/** The limits that other queues have as well, where there are some. */
+const namesPart = ({ limits = [] }: GateSettings): string => (limits.length === 0 ? '' : ` l${limits.join(',')}`);
 
 /** Whether jobs of a group start one after the other, over retries too. */
 export const isStrict = ({ perGroup, groupOrder }: GateSettings): boolean => groupOrder === 'strict' && perGroup === 1;
@@ -188,6 +195,8 @@ export interface GateShare {
   readonly second?: Pace;
   /** Jobs of a group start in strict order. */
   readonly isStrict?: true;
+  /** The limits that its queue shares with others; undefined: none. */
+  readonly shared?: readonly string[];
 }
 
 /** One place of each interval. */
@@ -207,6 +216,8 @@ export interface GateState extends GateShare {
   readonly second?: RateState;
   /** Nobody is let through before, epoch ms; 0: it was never closed. */
   readonly closedMs: number;
+  /** What it has of each limit that its queue shares with others; undefined: there are none, or nobody has looked. */
+  readonly lent?: readonly LentHere[];
 }
 
 /** A rate of a partition, and when it allows one job more, epoch ms. */
@@ -231,13 +242,17 @@ export interface GateTexts {
   readonly gate?: string | null | undefined;
   /** The arrival of the second of two rates. */
   readonly gate2?: string | null | undefined;
+  /** What ledgers of limits have lent it. */
+  readonly lent?: string | null | undefined;
 }
 
 /** As `lua/lib/gate.lua` reads them; undefined: it is not gated. */
-export function gateState({ gates, gate: used, gate2 }: GateTexts, nowMs: number): GateState | undefined {
+export function gateState({ gates, gate: used, gate2, lent: has }: GateTexts, nowMs: number): GateState | undefined {
   if (!gates) return undefined;
   const gate = readShare(gates);
-  const { second, ...share } = gate;
+  const { second, ...own } = gate;
+  const lent = own.shared && has !== undefined && lentIn(has ?? '', { names: own.shared, nowMs });
+  const share = { ...own, ...(lent && { lent }) };
   const [arrivalUs = 0, , , , closedMs = 0] = (used ?? '').split(' ').map(Number);
   const turnOf = (pace: Pace, fromUs: number) => nextTurnMs(pace, placeFrom(pace, fromUs, nowMs));
   const firstTurnMs = turnOf(gate, arrivalUs);
@@ -255,8 +270,9 @@ export function readShare(share: string): GateShare {
   const [, own] = / s(\d+\/\d+\/\d+)/.exec(share) ?? [];
   const [, secondUs, secondBurst, others] = / r([\d.]+),(\d+)(?:,(\S+))?/.exec(share) ?? [];
   const second = secondUs !== undefined && paceOf(Number(secondUs), Number(secondBurst), others);
+  const shared = / l(\S+)/.exec(share)?.[1]?.split(',');
   const isStrict = / sh?( |$)/.test(share);
-  const limits = { concurrency, perGroup, ...(isStrict && { isStrict }) };
+  const limits = { concurrency, perGroup, ...(isStrict && { isStrict }), ...(shared && { shared }) };
   return { ...paceOf(intervalUs, burst, own), ...limits, ...(second && { second }) };
 }
 
@@ -327,7 +343,7 @@ function ownLimits(groups: Readonly<Record<string, GroupSettings>>, group: strin
 }
 
 /** What lets no job through. */
-export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';
+export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate' | 'shared';
 
 /** What is asked about when somebody wants to know what lets no job through. */
 interface ShutAt {
@@ -346,7 +362,8 @@ interface ShutAt {
  * Which limits let no job through now, the one that counts first: a closing ends when somebody says so, a place when a handler
  * ends, and a turn of a rate comes by itself. But a rate counts before places where the last job that started had waited for
  * its turn: then places are free in time, and turns are not. So the answer stays the same while nothing changes, although a
- * rate is shut for a moment after each start.
+ * rate is shut for a moment after each start. A limit that other queues share counts where nothing else does, as its leader asks
+ * for it only then.
  */
 export function shutBy(gate: GateState, now: ShutAt): readonly Shut[] {
   const { intervalUs, concurrency, nextTurnMs: turnMs, closedMs } = gate;
@@ -358,16 +375,23 @@ export function shutBy(gate: GateState, now: ShutAt): readonly Shut[] {
     'queue-full': concurrency > 0 && entries >= concurrency,
     'group-rate': group !== undefined && group.nextTurnMs > nowMs,
     rate: intervalUs > 0 && turnMs > nowMs,
+    // Judged below, where nothing else is shut.
+    shared: false,
   };
   const places = ['group-full', 'queue-full'] as const;
   const turns =
     turnMs > (group?.nextTurnMs ?? 0) ? (['rate', 'group-rate'] as const) : (['group-rate', 'rate'] as const);
   const rest = isAtPace(gate, now.startedMs) ? [...turns, ...places] : [...places, ...turns];
-  return (['queue-closed', 'group-closed', ...rest] as const).filter((kind) => all[kind]);
+  const shut = (['queue-closed', 'group-closed', ...rest] as const).filter((kind) => all[kind]);
+  return shut.length === 0 && spentIn(gate, entries).length > 0 ? ['shared'] : shut;
 }
 
+/** The limits that its queue shares with others and that have no room here now: no turn that has not ended, or no place. */
+export const spentIn = ({ lent = [] }: Pick<GateState, 'lent'>, entries: number): readonly string[] =>
+  lent.filter((one) => (one.kind === 'concurrency' ? one.share - entries : one.turns) <= 0).map(({ name }) => name);
+
 /** The limit that holds the jobs in line of a partition. */
-export const HELD_BY = ['queue-closed', 'queue-full', 'rate', 'group-full'] as const;
+export const HELD_BY = ['queue-closed', 'queue-full', 'rate', 'group-full', 'shared'] as const;
 export type HeldBy = (typeof HELD_BY)[number];
 
 /** What is known of the line of a partition. */

@@ -87,7 +87,7 @@ const isInGroup = (id: string): boolean =>
   id.length <= ID_BYTES_MAX && IN_GROUP.test(id) && (groupOf(id) ?? setInId(id)) !== undefined;
 
 /** A queue or namespace name, checked. @throws DuestreamError `bad-input` */
-export function parseName(input: unknown, what: 'queue' | 'namespace'): string {
+export function parseName(input: unknown, what: 'queue' | 'namespace' | 'limit'): string {
   if (typeof input === 'string' && NAME.test(input)) return input;
   throw new DuestreamError(
     'bad-input',

@@ -23,7 +23,9 @@ import {
   type LimitKind,
   limit,
   listed,
+  type NamesKind,
   NO_LIMIT,
+  names,
   type Parts,
   type PathsKind,
   paths,
@@ -281,7 +283,18 @@ const groups = (): GroupsKind => ({
 
 /** One row of the table. */
 export type QueueSetting = Described &
-  (LimitKind | RatesKind | DurationKind | PathsKind | TargetKind | YesKind | BoundsKind | PerGroupKind | GroupsKind) & {
+  (
+    | LimitKind
+    | RatesKind
+    | DurationKind
+    | PathsKind
+    | NamesKind
+    | TargetKind
+    | YesKind
+    | BoundsKind
+    | PerGroupKind
+    | GroupsKind
+  ) & {
     /**
      * What it limits, and holds at once for: `room`, how many jobs there may be; `line`, how much runs at once: due jobs wait in line
      * from the first such setting on. All processes follow another setting within half a minute.
@@ -536,6 +549,20 @@ export const queueSettings = {
     example: '',
     limits: 'line',
     short: ['# of their own', 'groups of their own'],
+  },
+  /**
+   * Names of limits that other queues may name as well, two at most: each is a rate or a concurrency of all of them together, and
+   * `client.limits` sets it. A job waits in line until all limits have room. `[]` takes them back.
+   *
+   * @example { limits: ['provider'] }
+   */
+  limits: {
+    ...names(2),
+    doc: 'Limits that several queues share, by their names; jobs wait in line until all have room',
+    help: 'share these limits with other queues that name them, with commas between, two at most; or none',
+    example: 'provider',
+    limits: 'line',
+    short: ['shared: #', 'shared limit'],
   },
   /** Groups and priorities come in turns, also without a limit. */
   fair: {

@@ -75,6 +75,7 @@ export type DurationKind = SettingKind<DurationInput, number, 'duration'> & Rang
 export type RateKind = SettingKind<RateInput | false, Rate | 0, 'rate'>;
 export type RatesKind = SettingKind<RatesInput | false, Rates | 0, 'rates'>;
 export type PathsKind = SettingKind<readonly string[], Redaction, 'paths'>;
+export type NamesKind = SettingKind<readonly string[], readonly string[], 'names'>;
 export type TargetKind = SettingKind<TargetInput | false, QueueTarget | 0, 'target'>;
 export type YesKind = SettingKind<true, true, 'yes'>;
 export type WordKind<Word extends string = string> = SettingKind<Word | false, Word | 0, 'word'> & {
@@ -218,6 +219,42 @@ export function paths(): PathsKind {
       return given === 'none' ? [] : given.split(',').map((path) => path.trim());
     },
     samples: [['card.number', 'to']],
+  };
+}
+
+/** What stands for no name, as an empty text says nothing. */
+const NO_NAME = '-';
+const NAMES = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** Names of things that are defined elsewhere; `[]`: none. */
+export function names(most: number): NamesKind {
+  const allowed = `at most ${most} names of limits: small letters, digits, ".", "_" and "-", at most 64, the first a letter or a digit`;
+  const isRight = (given: unknown): given is readonly string[] =>
+    Array.isArray(given) &&
+    given.length <= most &&
+    new Set(given).size === given.length &&
+    given.every((name) => typeof name === 'string' && NAMES.test(name));
+  return {
+    kind: 'names',
+    allowed,
+    parse(given, what) {
+      if (isRight(given)) return Object.freeze([...given]);
+      throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${allowed}`);
+    },
+    said: (stored) => stored,
+    encode: (stored) => (stored.length === 0 ? NO_NAME : stored.join(',')),
+    decode(text) {
+      const found = text === NO_NAME ? [] : text.split(',');
+      return isRight(found) ? found : undefined;
+    },
+    inShort: (stored) => (stored.length === 0 ? undefined : stored.join(' and ')),
+    atRest: NO_NAME,
+    metavar: '<names>',
+    fromFlag(given) {
+      if (typeof given !== 'string') return given;
+      return given === 'none' ? [] : given.split(',').map((name) => name.trim());
+    },
+    samples: [['provider'], ['provider', 'places'], []],
   };
 }
 

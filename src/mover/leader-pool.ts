@@ -25,6 +25,7 @@ import {
   type QueueLayout,
 } from '../redis/scripts/queues.ts';
 import { createVersionWatch, versionsOfAll } from '../redis/versions.ts';
+import { createBorrower } from './chores/borrower.ts';
 import { createExpirer } from './chores/expirer.ts';
 import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
@@ -265,6 +266,7 @@ export class LeaderPool {
         createRepairer({ ...duty, promoted }),
         createWeigher({ ...duty, namespace }),
         createGatekeeper({ ...duty, namespace }),
+        createBorrower({ ...duty, namespace }),
         createExpirer({ ...duty, namespace, windowMs: limits.windowMs }),
         createSurveyor(duty),
         recorder,

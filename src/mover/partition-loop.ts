@@ -38,7 +38,7 @@ export interface Chore {
 
 /** A loop that asks the node of its own partition whether Redis is back, and is named after its role and partition. */
 export function partitionLoop(
-  role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher' | 'gatekeeper' | 'expirer',
+  role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher' | 'gatekeeper' | 'borrower' | 'expirer',
   { redis, ref, clock, events }: Pick<Duty, 'redis' | 'ref' | 'clock' | 'events'>,
   pass: () => Promise<number | Idle>,
 ): Loop {

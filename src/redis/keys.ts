@@ -12,6 +12,7 @@ import type { PartitionGates } from '../job/gate.ts';
 import { type Broadcast, type History, type LatenessPromise, settingNames } from '../job/queue-settings.ts';
 import type { Quota } from '../job/quota.ts';
 import type { Redaction } from '../job/redaction.ts';
+import type { SharedLimit } from '../job/shared-limit.ts';
 
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
@@ -93,7 +94,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause (`paused`, in strict order and with two rates behind a mark and the least version that may let jobs through), the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), what is used of the second of two rates (`gate2`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause (`paused`, in strict order, with two rates and with limits that queues share behind a mark and the least version that may let jobs through), the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), what is used of the second of two rates (`gate2`), what ledgers of limits have lent it (`lent`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -241,7 +242,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: `queue → its partitions and generation as JSON; \`<queue>:history\` and so on → its settings: ${settingNames.map((name) => `\`:${name}\``).join(', ')}; \`<queue>:overrides\` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; \`:lingerMs\` without a queue → that of queues that say nothing; \`:schema\` → the number of the layout of the namespace; \`:versions\` → the versions of duestream that lived when a daemon looked last, with a space between`,
+    doc: `queue → its partitions and generation as JSON; \`<queue>:history\` and so on → its settings: ${settingNames.map((name) => `\`:${name}\``).join(', ')}; \`<queue>:overrides\` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; \`:lingerMs\` without a queue → that of queues that say nothing; \`:schema\` → the number of the layout of the namespace; \`:limits\` → the limits that queues share, each with its revision, as JSON; \`:versions\` → the versions of duestream that lived when a daemon looked last, with a space between`,
     bound: 'one per queue, and what it says of each setting. They come and go with the queue in one step',
   },
   schedules: {
@@ -294,15 +295,26 @@ export const controlTable = {
   wake: { type: 'channel', doc: 'a queue was declared or removed, a process came or left' },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
+/** Keys of a limit that several queues share, each limit in a slot of its own. */
+export const limitTable = {
+  ledger: {
+    type: 'hash',
+    doc: '`rule`: the limit, with its revision; `gate`: the arrival of its rate in µs; `<queue>:<partition>` → the epoch and the number of the last call of its leader, how many places it has, how many it needs, when it asked, was served and had one, and what it was answered',
+    bound:
+      'one field per partition that has places or asked within a minute: the step that writes one takes others away',
+  },
+} as const satisfies Readonly<Record<string, KeyRow>>;
+
 type Named<T extends Readonly<Record<string, KeyRow>>> = {
   readonly [name in keyof T]: T[name] extends { readonly per: string } ? (id: string) => string : string;
 };
 
 export type PartitionKeys = Named<typeof partitionTable>;
 export type ControlKeys = Named<typeof controlTable>;
+export type LimitKeys = Named<typeof limitTable>;
 
-/** The keys of the one slot that calls go to: those of a partition, or of a namespace. */
-export type SlotKeys = PartitionKeys | Omit<ControlKeys, 'beat' | 'session' | 'idempotency'>;
+/** The keys of the one slot that calls go to: those of a partition, of a namespace, or of a limit. */
+export type SlotKeys = PartitionKeys | LimitKeys | Omit<ControlKeys, 'beat' | 'session' | 'idempotency'>;
 
 /** A key that holds something, with its row. */
 export type StoredKey = KeyRow & { readonly key: string };
@@ -325,6 +337,8 @@ export interface PartitionRef {
   readonly quota?: Quota | undefined;
   /** How much may run at once: the share of this partition. Undefined: the queue is not gated. */
   readonly gates?: PartitionGates | undefined;
+  /** The limits that its queue shares with others, as the registry has them. */
+  readonly shared?: readonly SharedLimit[] | undefined;
   /** How far apart passes of its leader are at least. Undefined: as close as jobs come. */
   readonly lingerMs?: number | undefined;
   /** How long before they are due jobs may be handed to workers. Undefined: they are not. */
@@ -351,6 +365,11 @@ export function controlKeys(namespace: string): ControlKeys {
   return named(controlTable, `${placeOf(namespace)}{control}`);
 }
 
+/** Of a limit with this name. No queue has the name `limit` and a partition with a letter. */
+export function limitKeys(namespace: string, limit: string): LimitKeys {
+  return named(limitTable, `${placeOf(namespace)}{limit:${limit}}`);
+}
+
 /** A partition of a queue whose partition count and generation are known. */
 export function partitionRef(namespace: string, place: Omit<PartitionRef, 'keys'>): PartitionRef {
   return Object.freeze({ ...place, keys: partitionKeys({ namespace, ...place }) });
@@ -364,7 +383,8 @@ export const placeOfQueue = (namespace: string, queue: string): string => `${pla
 
 /** The keys of a slot that hold something. Those of single processes are not among them: nobody can list them all. */
 export function storedKeys(keys: SlotKeys): readonly StoredKey[] {
-  const rows: Readonly<Record<string, KeyRow>> = 'alive' in keys ? controlTable : partitionTable;
+  const rows: Readonly<Record<string, KeyRow>> =
+    'alive' in keys ? controlTable : 'ledger' in keys ? limitTable : partitionTable;
   const names: Readonly<Record<string, unknown>> = keys;
   return Object.entries(rows).flatMap(([name, row]) => {
     const key = names[name];

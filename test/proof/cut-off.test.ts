@@ -14,6 +14,7 @@ import {
   isOfAhead,
   isOfDebounce,
   isOfGates,
+  isOfLending,
   isOfLogs,
   isOfSets,
   isReadOnly,
@@ -82,6 +83,7 @@ const sitesOf = (verb: string) =>
       !isTrim(verb, site) &&
       !isOfGates(verb, site) &&
       !isOfLogs(verb, site) &&
+      !isOfLending(verb, site) &&
       !isOfSets(verb, site) &&
       !isOfDebounce(verb, site) &&
       !isOfAhead(verb, site),

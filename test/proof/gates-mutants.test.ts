@@ -1,6 +1,6 @@
 /**
  * Bugs planted one at a time in all that only a gated queue runs: its parts and verbs, and its lines in other scripts. Each must
- * be noticed by a story of `test/support/gates-stories.ts`, by a call of `gates-cuts.ts` that is cut off, or by a random walk.
+ * be noticed by a story of `test/support/gates-stories.ts`, by a call of `gates-cuts.ts` or `lending-cuts.ts` that is cut off, or by a random walk.
  * `gates-noticed-by.json` says which did so the last time, and that one is tried first:
  *
  *     PROOF_KEEP=1 npx vitest run test/proof/gates-mutants.test.ts
@@ -19,6 +19,7 @@ import { cutGates, gateCuts } from '../support/gates-cuts.ts';
 import { Desk } from '../support/gates-desk.ts';
 import { stories } from '../support/gates-stories.ts';
 import { GatesWorld } from '../support/gates-world.ts';
+import { LendingDesk, lendingStories } from '../support/lending-stories.ts';
 import { luaOf } from '../support/model-cut.ts';
 import { EQUIVALENT_OF_GATES, type Mutant, mutantsOfGates } from '../support/mutants.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -72,6 +73,18 @@ const ways: readonly Way[] = [
       async notices() {
         await redis.flushall();
         return tell(new Desk(redis, ref)).then(
+          () => false,
+          () => true,
+        );
+      },
+    }),
+  ),
+  ...lendingStories.map(
+    ({ title, tell }): Way => ({
+      name: `story: ${title}`,
+      async notices() {
+        await redis.flushall();
+        return tell(new LendingDesk(redis)).then(
           () => false,
           () => true,
         );
@@ -154,7 +167,7 @@ const all = mutantsOfGates();
 const lives = all
   .filter(({ name }) => !EQUIVALENT_OF_GATES.has(name))
   .map((mutant) => ({ ...mutant, digest: digestOfBug(mutant.scripts) }));
-const verdicts = verdictsOf('gates-mutants', ['test/support/gates-']);
+const verdicts = verdictsOf('gates-mutants', ['test/support/gates-', 'test/support/lending-']);
 const planted = lives.filter(({ of, digest }) => named?.includes(of) ?? verdicts.isAsked(digest));
 
 test('what noticed a planted bug finds nothing in the scripts as they are', { timeout: 120_000 }, async () => {

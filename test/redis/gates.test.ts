@@ -69,8 +69,9 @@ test('partitions share a rate whose burst is less than one for each, at first an
 });
 
 test('the table of transitions says of jobs that wait no more than happens, and each move is in it', () => {
-  const ofGates = [...rows].filter((row) =>
-    /\bwaiting\b| limit | mend-gates |\w+ (retry|defer|release) ready/.test(row),
+  // `test/redis/lend.test.ts` shows what only limits do that queues share.
+  const ofGates = [...rows].filter(
+    (row) => /\bwaiting\b| limit | mend-gates |\w+ (retry|defer|release) ready/.test(row) && !/ borrow /.test(row),
   );
   expect(ofGates.filter((row) => !moves.has(row))).toEqual([]);
 });
@@ -78,7 +79,7 @@ test('the table of transitions says of jobs that wait no more than happens, and 
 /** What each cut was before. */
 const sites = new Set<string>();
 
-// 156 calls, each as often as it writes: for CI.
+// 168 calls, each as often as it writes: for CI.
 describe.runIf(tier !== 'quick')('cut off before each write and made again', () => {
   async function whole(cut: GateCut, own?: string): Promise<void> {
     const found = await cutGates(redis, ref, cut, own === undefined ? {} : { own });

@@ -1,18 +1,19 @@
 /**
- * Nothing crosses slots. Every call names keys of one partition or of the namespace alone, which carry one tag; a real
- * cluster says in which slot each is. That scripts touch no other key is compared with their text in `house-lua.test.ts`,
+ * Nothing crosses slots. Every call names keys of one partition, of the namespace or of one limit alone, which carry one tag; a
+ * real cluster says in which slot each is. That scripts touch no other key is compared with their text in `house-lua.test.ts`,
  * and the flow on a cluster, whose nodes refuse what crosses, counts what they refused.
  */
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { slotOf } from '../../src/redis/connection/cluster/nodes.ts';
-import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
+import { controlKeys, limitKeys, partitionKeys } from '../../src/redis/keys.ts';
 import { scriptsByVerb } from '../../src/redis/scripts/script-table.ts';
 import { type ClusterOfTests, startCluster } from '../support/topology-lite.ts';
 
 const namespace = 'due';
 const ofPartition = partitionKeys({ namespace, queue: 'emails', partition: 5 });
 const { beat, session, idempotency, ...shared } = controlKeys(namespace);
+const ofLimit = limitKeys(namespace, 'provider');
 const ofControl = { ...shared, beat: beat('w-1'), session: session('s'), idempotency: idempotency('k') };
 let cluster: ClusterOfTests;
 
@@ -27,7 +28,7 @@ const node = (): Redis => {
   return first.client;
 };
 
-test.each(Object.entries({ ...ofPartition, 'of another queue': '{a}{b}', ...ofControl }))(
+test.each(Object.entries({ ...ofPartition, 'of another queue': '{a}{b}', ...ofLimit, ...ofControl }))(
   'the slot of %s is the one that Redis says',
   async (_, key) => expect(await node().call('CLUSTER', 'KEYSLOT', key)).toBe(slotOf(key)),
 );
@@ -35,8 +36,9 @@ test.each(Object.entries({ ...ofPartition, 'of another queue': '{a}{b}', ...ofCo
 describe.each([...scriptsByVerb])('%s', (verb, script) => {
   test('names keys of one slot', () => {
     const names: readonly string[] = script.keys;
+    const isLimit = names.some((name) => name in ofLimit);
     const isControl = names.some((name) => !(name in ofPartition)) || verb === 'define';
-    const table: Readonly<Record<string, string>> = isControl ? ofControl : ofPartition;
+    const table: Readonly<Record<string, string>> = isLimit ? ofLimit : isControl ? ofControl : ofPartition;
     expect(names.filter((name) => table[name] === undefined)).toEqual([]);
     expect(new Set(names.map((name) => slotOf(table[name] ?? ''))).size).toBe(1);
   });

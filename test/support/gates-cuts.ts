@@ -11,6 +11,7 @@ import { repair } from '../../src/redis/repair/repair.ts';
 import { close, type GateFlaw, limit } from '../../src/redis/scripts/gates.ts';
 import { Desk, NOW } from './gates-desk.ts';
 import { orderCuts } from './gates-order-cuts.ts';
+import { lendingCuts } from './lending-cuts.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
 export interface GateCut {
@@ -454,6 +455,7 @@ const setting: readonly GateCut[] = [
 export const gateCuts: readonly GateCut[] = [
   ...[...settles, ...given, ...lined, ...opened, ...changed, ...setting],
   ...orderCuts,
+  ...lendingCuts,
 ];
 
 /** A settle of the first one, as its worker would repeat it. */

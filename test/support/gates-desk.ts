@@ -91,7 +91,7 @@ export class Desk {
     this.term = elected.term;
     const { share } = shareOf(limits);
     const [, , concurrency = '', perGroup = ''] = share.split(' ');
-    const [letters = ''] = / sh?$/.exec(share) ?? [];
+    const [letters = ''] = /(?: sh?)?(?: l\S+)?$/.exec(share) ?? [];
     await this.limit(this.own === '' ? limits : `0 1 ${concurrency} ${perGroup}${this.own}${letters}`);
     return this;
   }

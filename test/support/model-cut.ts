@@ -128,6 +128,8 @@ export const isOfAhead = (verb: string, site: string): boolean =>
 /** What only lines of handlers write, which the model has not; `test/redis/log.test.ts` cuts that off. */
 const OF_LOGS = /'(?:HDEL|HSET)', (?:keys\.)?(?:logs,|meta, 'logs')/;
 export const isOfLogs = (verb: string, site: string): boolean => OF_LOGS.test(lineOf(verb, site));
+/** What only a queue writes that shares a limit with others, which the model has not; `test/redis/lend.test.ts` cuts that off. */
+export const isOfLending = (verb: string, site: string): boolean => /meta, 'lent'/.test(lineOf(verb, site));
 /** Functions that only the end of a member of a set calls; `test/proof/sets.test.ts` cuts them off. */
 const OF_SETS = /^ *local function (?:endInSet|callBack|keepSet|forgetSet|rejoin)\(/;
 const MAKES_TAGS: readonly string[] = ['schedule', 'edit', 'replay', 'fire', 'mend-tags'];

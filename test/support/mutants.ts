@@ -173,6 +173,9 @@ export const ELSEWHERE = [
   // Handlers of the model say nothing; `test/redis/log-bugs.test.ts` plants them.
   'log',
   'erase-lines',
+  // One queue has no limits that others have as well; `test/redis/lend-bugs.test.ts` plants them.
+  'lend',
+  'borrow',
 ];
 /** Parts that only `cast` uses. It has a model of its own, in `test/proof/cast.test.ts`. */
 export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'casting', 'cast-bounds', 'take-back'];
@@ -203,6 +206,8 @@ const PARTS_ELSEWHERE = [
   'diary',
   // Nor do its handlers say anything; `test/redis/log-bugs.test.ts` plants them.
   ...['log-lines', 'sweep-lines'],
+  // Nor does its queue share limits with others; `test/redis/lend-bugs.test.ts` plants them.
+  ...['lent', 'ledger'],
 ];
 /** Lines of others that only a job reaches that was handed out ahead. */
 export const OF_AHEAD: readonly string[] = [
@@ -617,6 +622,7 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
     'lining-up @nobody-waits: turned >',
     'lining-up @room-past: turned > (1 of 2)',
     'lining-up @room-past: turned > (2 of 2)',
+    'lining-up @lent-past: turned >',
   ].map((name) => [name, 'who does not go past the line is lined up, and let through in the same call'] as const),
   ['lining-up @rate-past: turned >', 'what is there is written'],
   ['filling @open-lanes: turned >', 'where no lane is open nobody is let through'],

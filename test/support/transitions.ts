@@ -166,6 +166,8 @@ export const transitions: readonly Transition[] = [
   { verb: 'repair', moves: { ready: ['scheduled'], running: ['scheduled'] } },
   // Who sets limits takes back what nobody has read; who waits without a place in line is lined up anew.
   { verb: 'limit', moves: { ready: ['scheduled'] } },
+  // What ledgers lend rings the bell: one is let through where nobody has anything to read.
+  { verb: 'borrow', moves: { waiting: ['ready'] } },
   { verb: 'mend-gates', moves: { waiting: ['scheduled'] } },
   {
     verb: 'remove',

@@ -5,7 +5,7 @@
  *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest,
  *                                                                    and the share is compared once more
  *
- * In strict order and with two rates the share and its mark are compared each second, as an older process may write both away:
+ * In strict order, with two rates and with limits that others share, the share and its mark are compared each second, as an older process may write both away:
  * until they are there again nobody is let through. In strict order it looks beside the holds at who has a group, each second as well.
  *
  * Somebody who sets limits writes the registry and then the shares; what he was cut off from, or another program wrote, is

@@ -11,7 +11,8 @@
  * jobs tell of an outage.
  */
 import type { Cause, LineRun } from '../../job/account.ts';
-import type { GateState } from '../../job/gate.ts';
+import { type GateState, spentIn } from '../../job/gate.ts';
+import { lentIn } from '../../job/shared-limit.ts';
 import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { groupsOf, type SeenGroup, type SeenGroups } from '../../redis/read/groups.ts';
@@ -116,17 +117,18 @@ class Surveyor {
 
   async #look(): Promise<void> {
     const { redis, ref, current, clock } = this.#parts;
-    const [found, entries, paused] = await Promise.all([
+    const [found, entries, [paused, lent]] = await Promise.all([
       groupsOf(redis, current(), { after: this.#after, limit: GROUPS_MAX }),
       redis.xlen(ref.keys.ready),
-      redis.hget(ref.keys.meta, 'paused'),
+      redis.hmget(ref.keys.meta, 'paused', 'lent'),
     ]);
     if (!('groups' in found) || !found.gate) return;
     const { nowMs, gate } = found;
     await this.#since(nowMs);
     this.#looked = { serverMs: nowMs, atMs: clock.monotonicMs() };
     this.#second ??= { fromMs: nowMs, held: new Map() };
-    const partition = { gate, entries, isPaused: pauseIn(paused) !== undefined, nowMs };
+    const has = gate.shared && { lent: lentIn(lent ?? '', { names: gate.shared, nowMs }) };
+    const partition = { gate: { ...gate, ...has }, entries, isPaused: pauseIn(paused) !== undefined, nowMs };
     const causes = new Map([['', causeOf(partition)]]);
     const all = waiting(found);
     const names = all.map(({ group }) => group);
@@ -268,5 +270,5 @@ function causeOf({ gate, entries, isPaused, nowMs }: SeenPartition, group?: Seen
   if (group && state && state.most > 0 && group.running >= state.most) return 'group-full';
   if (gate.concurrency > 0 && entries >= gate.concurrency) return 'concurrency';
   if ((state?.nextTurnMs ?? 0) > nowMs || (gate.intervalUs > 0 && gate.nextTurnMs > nowMs)) return 'rate';
-  return 'unasked';
+  return spentIn(gate, entries).length > 0 ? 'shared' : 'unasked';
 }

@@ -149,8 +149,8 @@ export async function waitOf(
   const group = groupOf(member) ?? '';
   const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
   const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
-  const [[gates, gate, gate2, paused, closing, token], entries, held, ahead, seen] = await Promise.all([
-    redis.hmget(keys.meta, 'gates', 'gate', 'gate2', 'paused', 'closing', 'token'),
+  const [[gates, gate, gate2, lent, paused, closing, token], entries, held, ahead, seen] = await Promise.all([
+    redis.hmget(keys.meta, 'gates', 'gate', 'gate2', 'lent', 'paused', 'closing', 'token'),
     redis.xlen(keys.ready),
     redis.zlexcount(keys.holds, `[${group}\0`, `(${group}\u0001`),
     redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
@@ -159,7 +159,7 @@ export async function waitOf(
   const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
   const pause = pauseIn(paused);
   const startedMs = token == null ? undefined : startOf(token);
-  const limits = gateState({ gates, gate, gate2 }, job.nowMs);
+  const limits = gateState({ gates, gate, gate2, lent: lent ?? null }, job.nowMs);
   return { gate: limits, pause, entries, held, ahead, group: state, closing: closing ?? '', startedMs };
 }
 

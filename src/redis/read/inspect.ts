@@ -198,7 +198,8 @@ function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
 }
 
 function gateOf(meta: ReadonlyMap<string, string>, nowMs: number): Pick<PartitionStats, 'gate'> {
-  const gate = gateState({ gates: meta.get('gates'), gate: meta.get('gate'), gate2: meta.get('gate2') }, nowMs);
+  const [gates, used, gate2, lent = null] = ['gates', 'gate', 'gate2', 'lent'].map((field) => meta.get(field));
+  const gate = gateState({ gates, gate: used, gate2, lent }, nowMs);
   return gate ? { gate } : {};
 }
 

@@ -11,10 +11,10 @@ import type { QuotaUse } from '../../job/quota.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
-import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
+import { controlKeys, controlTable, limitKeys, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
 import { type PartitionStats, stats } from '../read/inspect.ts';
 import { otherShare } from '../scripts/gates.ts';
-import { allQueues } from '../scripts/queues.ts';
+import { allQueues, sharedLimitsIn } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
 import { closureFlaws } from './closures.ts';
 import {
@@ -27,6 +27,7 @@ import {
   damageKey,
 } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
+import { ledgerFlaws } from './ledgers.ts';
 import { isRepairable, notReady } from './repair.ts';
 import { exhaustedStreams, hollowStreams } from './streams.ts';
 
@@ -81,7 +82,7 @@ export async function examine(redis: Redis, ref: PartitionRef, options: ExamineO
   return { looked: second.looked, atomic: second.atomic, flaws, more };
 }
 
-/** Keys of the namespace that are of a wrong type or expire; queues whose entry nobody can read; heartbeats that would never end, or not soon. */
+/** Keys of the namespace and of shared limits that are of a wrong type or expire; places that were lent twice; queues whose entry nobody can read; heartbeats that would never end, or not soon. */
 export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
   const control = controlKeys(namespace);
   const wrong = await wrongTypes(redis, control);
@@ -91,9 +92,12 @@ export async function examineControl(redis: Redis, namespace: string): Promise<r
     .slice(0, FLAWS_MAX)
     .map((id) => ({ ...controlTable.beat, key: beat(id) }));
   const { unreadable } = await allQueues(redis, namespace);
+  const { all } = await sharedLimitsIn(redis, namespace);
+  const ledgers = all.flatMap(({ name }) => storedKeys(limitKeys(namespace, name)));
   return [
     ...unreadable.map(({ queue, text }) => flawOf('unreadable', queue, text)),
-    ...(await ttlFlaws(redis, [...storedKeys(control), ...beats])),
+    ...(await ttlFlaws(redis, [...storedKeys(control), ...ledgers, ...beats])),
+    ...(await ledgerFlaws(redis, namespace)),
   ];
 }
 

@@ -28,6 +28,8 @@ type StateKind =
   | 'overnoted'
   | 'unmarked'
   | 'unclosed'
+  | 'overlent'
+  | 'overdrawn'
   | LeftoverKind
   | 'unreadable';
 /** What is left of something that is gone, in a key of the namespace or of its schedules. */
@@ -203,6 +205,14 @@ const FLAWS: Readonly<Record<Kind, Row>> = {
   unordered: [
     'I22',
     'its record is debounced and does not say of which call it is, or newer data came for a run whose record is not debounced: somebody else wrote one of them',
+  ],
+  overlent: [
+    'I24',
+    'the partition has more places of a limit that queues share than the ledger has lent it, so more jobs may run than the limit says; its leader gives back or asks anew within a second',
+  ],
+  overdrawn: [
+    'I24',
+    'a limit that queues share has lent more places than there are, and asks nobody to give any back: somebody else wrote its ledger',
   ],
   unreadable: [
     'key',

@@ -1,6 +1,6 @@
 /** How much a partition may do at once: it gets its share, and its line, lanes and holds are checked, a slice at a time. */
 
-import type { PartitionGates } from '../../job/gate.ts';
+import { type PartitionGates, readShare } from '../../job/gate.ts';
 import { serverNowMs } from '../connection/call-end.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
@@ -46,6 +46,9 @@ export async function otherShare(redis: Redis, { keys, gates, quota }: Partition
   if (!wanted || !allotted || allotted === wanted) return undefined;
   return `maxPending and maxBytes ${allotted} instead of ${wanted}`;
 }
+
+/** The limits that queues share and that a partition keeps to, by what `gates` of its meta says. */
+export const namesIn = (gates: string | null): readonly string[] => readShare(gates ?? '').shared ?? [];
 
 /** Whether an older process has written over a share that it does not know, or over its mark. */
 export async function isWrittenOver(

@@ -11,7 +11,10 @@ import { type SettingName, settingNames } from '../../job/queue-settings.ts';
 
 /** As they stand in the registry. */
 export type Stored = {
-  readonly [Name in SettingName | 'lingerDefaultMs' | 'versions' | 'overrides' | 'asked']?: string | null | undefined;
+  readonly [Name in SettingName | 'lingerDefaultMs' | 'versions' | 'sharedLimits' | 'overrides' | 'asked']?:
+    | string
+    | null
+    | undefined;
 };
 
 /** Who overrides a setting, when and why. */

@@ -25,6 +25,7 @@ import {
   settingsOf,
 } from '../../job/queue-settings.ts';
 import { NO_QUOTA, quotaShare } from '../../job/quota.ts';
+import { decodeLimits, encodeLimits, kindOf, type SharedLimit, type SharedLimits } from '../../job/shared-limit.ts';
 import { checkTargetOf } from '../../job/target.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { userHere } from '../audit.ts';
@@ -61,6 +62,8 @@ export interface QueueLayout extends QueueSettings {
   readonly lingerDefaultMs?: number | undefined;
   /** The versions of duestream that lived when a daemon looked last, see `versions.ts`. */
   readonly versions?: string | undefined;
+  /** The limits that it names, as far as they are defined. */
+  readonly sharedLimits?: readonly SharedLimit[] | undefined;
   /** What somebody set by command, above what the definition says; undefined: nothing. */
   readonly layers?: Layers | undefined;
   /** How many partitions the last definition said that said another number than there are. */
@@ -76,15 +79,17 @@ interface Declared extends QueueSettings {
   readonly saysPartitions?: true | undefined;
   /** What is said counts only if this call declares the queue: what somebody has set since must not be undone. */
   readonly isRepeated?: boolean | undefined;
+  /** How its jobs are acknowledged. It is not stored, as each worker does it by its own definition. */
+  readonly delivery?: string | undefined;
 }
 
 /** All that a definition says. */
 export const declarationOf = (
   namespace: string,
-  queue: QueueSettings & { readonly name: string } & Partitioned,
+  queue: QueueSettings & { readonly name: string; readonly delivery?: string | undefined } & Partitioned,
 ): Declared => {
-  const { name, partitions, saysPartitions } = queue;
-  return { namespace, queue: name, partitions, saysPartitions, ...settingsOf(queue) };
+  const { name, partitions, saysPartitions, delivery } = queue;
+  return { namespace, queue: name, partitions, saysPartitions, delivery, ...settingsOf(queue) };
 };
 
 type Partitioned = Pick<Declared, 'partitions' | 'saysPartitions'>;
@@ -127,7 +132,7 @@ export async function declareQueue(redis: Redis, of: Declared): Promise<QueueLay
 
 async function declareOnce(
   redis: Redis,
-  { namespace, queue, partitions, saysPartitions, isRepeated = false, ...said }: Declared,
+  { namespace, queue, partitions, saysPartitions, isRepeated = false, delivery, ...said }: Declared,
 ): Promise<QueueLayout | 'changed'> {
   const { known, schema, ...stored } = await look(redis, namespace, queue);
   const isNew = known === null || schema === null;
@@ -142,6 +147,7 @@ async function declareOnce(
   ];
   if (gates(wanted) || wanted.broadcast !== undefined) {
     refuseGates(queue, holds, isNew ? { partitions } : decode(queue, known ?? '', stored));
+    refuseUncounted(queue, holds, delivery);
   }
   await refuseTarget(redis, { namespace, queue, was: effective({ code, set }), is: holds });
   const layout = JSON.stringify({ partitions, generation: 0 });
@@ -177,7 +183,7 @@ interface Overridden {
 /**
  * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
- * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order and for two rates beside older processes,
+ * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order, two rates and shared limits beside older processes,
  * and for a target beside workers
  */
 export async function setQueue(
@@ -207,7 +213,7 @@ async function refuseBesideOlder(
   );
 }
 
-/** Those of the living that serve or lead a queue and know neither strict order nor two rates. A daemon leads all queues. */
+/** Those of the living that serve or lead a queue and know neither strict order, nor two rates, nor shared limits. A daemon leads all queues. */
 export const olderBeside = (living: Awaited<ReturnType<typeof presence>>, queue: string): readonly Identity[] =>
   living.flatMap(({ identity }) => {
     if (!identity || identity.keepsOrder === true || identity.role === 'subscriber') return [];
@@ -365,7 +371,32 @@ const gates = (stored: Stored): boolean => gateNames.some((name) => stored[name]
 /** @throws DuestreamError `bad-input` for limits that the partitions of a queue cannot share */
 function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'partitions' | 'broadcast'>): void {
   const { broadcast = layout.broadcast, ...settings } = decodeSettings(stored);
+  const defined = decodeLimits(stored.sharedLimits).all;
+  const unknown = settings.limits?.find((name) => defined.every((limit) => limit.name !== name));
+  if (unknown !== undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${queue} names limit ${unknown}, which is not defined; ${defined.length === 0 ? 'no limit is' : `these are: ${defined.map(({ name }) => name).join(', ')}`}. Define it first: duestream limits set ${unknown} --rate 10/s`,
+    );
+  }
   checkGateSettings(queue, settings, { partitions: layout.partitions, isBroadcast: broadcast?.isOn === true });
+}
+
+/**
+ * A command cannot be refused for it: the registry does not know how workers acknowledge. Such a limit then holds no handler.
+ *
+ * @throws DuestreamError `bad-input` for a concurrency that a queue shares whose jobs are over before their handlers
+ */
+function refuseUncounted(queue: string, stored: Stored, delivery: string | undefined): void {
+  if (delivery !== 'at-most-once') return;
+  const { limits: named = [] } = decodeSettings(stored);
+  const { all } = decodeLimits(stored.sharedLimits);
+  const counted = all.find((limit) => named.includes(limit.name) && kindOf(limit) === 'concurrency');
+  if (!counted) return;
+  throw new DuestreamError(
+    'bad-input',
+    `queue ${queue} is at-most-once and names limit ${counted.name}, which is a concurrency: its jobs are over before their handlers, so nobody can count what runs; allowed for it: limits that are a rate`,
+  );
 }
 
 /**
@@ -420,6 +451,29 @@ const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}
 /** What stands beside a queue in the registry, and goes with it. */
 const BESIDE = [...settingNames, 'overrides', 'asked'] as const;
 const fieldsBeside = (queue: string): readonly string[] => BESIDE.map((setting) => fieldOf(queue, setting));
+
+/** The limits that queues share, as JSON. */
+const LIMITS_FIELD = ':limits';
+
+/** The limits that queues share, as the registry has them. */
+export const sharedLimitsIn = async (redis: Redis, namespace: string): Promise<SharedLimits> =>
+  decodeLimits(await redis.hget(controlKeys(namespace).queues, LIMITS_FIELD));
+
+/** Changes them, once more where somebody else has changed them meanwhile. @returns what is there now */
+export async function changeSharedLimits(
+  redis: Redis,
+  namespace: string,
+  changing: (before: SharedLimits) => SharedLimits,
+): Promise<SharedLimits> {
+  for (;;) {
+    const before = (await redis.hget(controlKeys(namespace).queues, LIMITS_FIELD)) ?? '';
+    const after = changing(decodeLimits(before));
+    const text = encodeLimits(after);
+    if (text === before) return after;
+    const settings = ['?limits', before, 'limits', text];
+    if ((await declare(redis, namespace, { queue: '', layout: '', settings })) !== 'changed') return after;
+  }
+}
 
 /** What daemons say of queues that say nothing: the field of a setting without a queue. */
 const LINGER_DEFAULT_FIELD = ':lingerMs';
@@ -498,12 +552,14 @@ export async function allQueues(
     [SCHEMA_FIELD]: schema,
     [LINGER_DEFAULT_FIELD]: lingerDefaultMs,
     [VERSIONS_FIELD]: versions,
+    [LIMITS_FIELD]: sharedLimits,
     ...all
   } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
   const storedOf = (queue: string): Stored => ({
     ...Object.fromEntries(BESIDE.map((setting) => [setting, all[fieldOf(queue, setting)]])),
     lingerDefaultMs,
+    sharedLimits,
   });
   const queues: QueueLayout[] = [];
   const unreadable: UnreadableEntry[] = [];
@@ -568,6 +624,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(lingerMs > 0 && { lingerMs }),
     ...(lingerMs === 0 && aheadMs > 0 && { aheadMs }),
     ...(layout.lateness?.isOn && { lateness: layout.lateness }),
+    ...(layout.sharedLimits && { shared: layout.sharedLimits }),
   };
   return Array.from({ length: partitions }, (_, partition) =>
     partitionRef(namespace, { queue, partition, layoutGeneration, ...settings, ...shareOfGates(partition) }),
@@ -576,12 +633,16 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const fields = [SCHEMA_FIELD, LINGER_DEFAULT_FIELD, VERSIONS_FIELD, ...fieldsBeside(queue)];
+  const fields = [SCHEMA_FIELD, LINGER_DEFAULT_FIELD, VERSIONS_FIELD, LIMITS_FIELD, ...fieldsBeside(queue)];
   const asked = redis.hmget(keys.queues, queue, ...fields);
-  const [known = null, schema = null, lingerDefaultMs, versions, ...values] = await naming(redis, [keys], asked);
+  const [known = null, schema = null, lingerDefaultMs, versions, sharedLimits, ...values] = await naming(
+    redis,
+    [keys],
+    asked,
+  );
   refuseOther(`namespace ${namespace}`, schema);
   const settings = Object.fromEntries(BESIDE.map((setting, at) => [setting, values[at] ?? null]));
-  const stored: Stored = { ...settings, lingerDefaultMs, versions };
+  const stored: Stored = { ...settings, lingerDefaultMs, versions, sharedLimits };
   return { known, schema, ...stored };
 }
 
@@ -620,6 +681,7 @@ function readable(queue: string, value: string, fields: Stored): QueueLayout | u
       ...decodeSettings(stored),
       ...(lingerDefaultMs !== undefined && { lingerDefaultMs }),
       ...(fields.versions && { versions: fields.versions }),
+      ...namedIn(decodeSettings(stored), fields),
       ...(Object.keys(layers.set).length > 0 && { layers }),
       ...(fields.asked && { asked: Number(fields.asked) }),
     };
@@ -628,6 +690,12 @@ function readable(queue: string, value: string, fields: Stored): QueueLayout | u
   } catch {
     return undefined;
   }
+}
+
+/** The limits that a queue names and that are defined. */
+function namedIn({ limits: named = [] }: QueueSettings, { sharedLimits }: Stored): Pick<QueueLayout, 'sharedLimits'> {
+  if (named.length === 0) return {};
+  return { sharedLimits: decodeLimits(sharedLimits).all.filter(({ name }) => named.includes(name)) };
 }
 
 const PARTITIONS_MAX = 1024;

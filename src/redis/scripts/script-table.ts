@@ -2,10 +2,10 @@
  * Every Lua script with the names of its keys and arguments, so that callers pass names and never positions. The table
  * is compared with the headers in `lua/verbs/` by the house test.
  */
-import type { ControlKeys, PartitionKeys } from '../keys.ts';
+import type { ControlKeys, LimitKeys, PartitionKeys } from '../keys.ts';
 
-/** Keys of a partition, and those of the control slot. */
-type KeyName = keyof PartitionKeys | keyof ControlKeys;
+/** Keys of a partition, those of the control slot, and those of a limit. */
+type KeyName = keyof PartitionKeys | keyof ControlKeys | keyof LimitKeys;
 
 /**
  * What becomes of a call whose bytes come late, when its caller has sent it again, or has given it up, and others have
@@ -379,6 +379,19 @@ export const scripts = named({
     args: ['now', 'term', 'share', 'limit'],
     each: ['group', 'limits'],
     reply: 'text',
+  }),
+  lend: define({
+    late: 'refused',
+    keys: ['ledger'],
+    args: ['now', 'row', 'epoch', 'seq', 'over', 'revision', 'kind', 'pace', 'most', 'want', 'need', 'back'],
+    reply: 'list',
+  }),
+  borrow: define({
+    late: 'fenced',
+    keys: ['leader', 'scheduled', 'ready', 'meta', ...GATE_KEYS, 'work', 'wake', 'jobs'],
+    args: ['now', 'term'],
+    each: ['name', 'kind', 'seq', 'turns', 'ends', 'share'],
+    reply: 'list',
   }),
   close: define({
     late: 'refused',
