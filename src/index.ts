@@ -120,6 +120,8 @@ export type {
   Holder,
   Keeper,
 } from './client/groups/groups.ts';
+export type { LimitStray } from './client/limits/check.ts';
+export type { LimitChange, Limits, LimitUse, LimitView } from './client/limits/limits.ts';
 export type { JobWait, WaitObstacle } from './client/query/waits.ts';
 export type {
   QueueChange,

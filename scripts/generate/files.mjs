@@ -9,7 +9,7 @@ import { options } from '../../src/config/options.ts';
 import { documentOf } from '../../src/http/api/api.ts';
 import { eventLevels } from '../../src/job/events.ts';
 import { allOptions } from '../../src/job/fields.ts';
-import { controlTable, partitionTable } from '../../src/redis/keys.ts';
+import { controlTable, limitTable, partitionTable } from '../../src/redis/keys.ts';
 import { root } from '../steps.mjs';
 import { answerSchemas } from './answers.mjs';
 import { apiTypes } from './api-types.mjs';
@@ -36,7 +36,7 @@ export const files = {
   'docs/reference/configuration.md': () => renderMarkdown(options),
   'docs/reference/events.md': () => renderEvents({ source: textOf('src/job/events.ts'), levels: eventLevels }),
   'docs/reference/job-options.md': () => renderJobOptions(allOptions),
-  'docs/reference/keys.md': () => renderKeys({ partition: partitionTable, control: controlTable }),
+  'docs/reference/keys.md': () => renderKeys({ partition: partitionTable, control: controlTable, limit: limitTable }),
   'docs/reference/openapi.json': () => documentOf(),
   'docs/reference/queue-settings.md': () => renderQueueSettings(),
   'llms.txt': () => renderLlms(textOf),

@@ -7,8 +7,8 @@
 const HEAD = `| key | type | expires | content | who takes away, and the bound |
 |---|---|---|---|---|`;
 
-/** @param {{ readonly partition: Table, readonly control: Table }} tables */
-export function renderKeys({ partition, control }) {
+/** @param {{ readonly partition: Table, readonly control: Table, readonly limit: Table }} tables */
+export function renderKeys({ partition, control, limit }) {
   return `<!-- Generated from src/redis/keys.ts by \`npm run generate\`; a test compares it. -->
 # Keys
 
@@ -36,6 +36,13 @@ ${rows('K', partition)}
 
 ${HEAD}
 ${rows('C', control)}
+
+## Of a limit that several queues share
+
+\`L\` is \`<namespace>:v1:{limit:<name>}\`. \`duestream limits rm\` removes it.
+
+${HEAD}
+${rows('L', limit)}
 
 A member is \`j:\` and the id for jobs of ours; any other bytes are a *bare* job, which a foreign producer put with a plain
 \`ZADD\`. A channel is used with \`SPUBLISH\` and \`SSUBSCRIBE\`.

@@ -20,7 +20,7 @@ export interface SettingPart {
 
 export interface SettingRow {
   readonly name: string;
-  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'target' | 'yes' | 'bounds' | 'perGroup' | 'groups';
+  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'names' | 'target' | 'yes' | 'bounds' | 'perGroup' | 'groups';
   readonly doc: string;
   readonly allowed: string;
   /** The scope that a change needs. */

@@ -20,6 +20,7 @@ import { schedule } from './commands/jobs/schedule.ts';
 import { setsCreate, setsLs, setsRm, setsSeal, setsShow } from './commands/jobs/sets.ts';
 import { show } from './commands/jobs/show.ts';
 import { wait } from './commands/jobs/wait.ts';
+import { limitsCheck, limitsLs, limitsRm, limitsSet } from './commands/limits.ts';
 import { mcp } from './commands/mcp.ts';
 import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
 import { plan } from './commands/plan.ts';
@@ -89,6 +90,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
     noun('groups', 'show who waits and who runs in a queue with limits, by group', [
       ...[groupsLs, groupsShow, groupsSet, groupsClose, groupsOpen],
     ]),
+    noun('limits', 'limits with a name, which several queues share', [limitsLs, limitsSet, limitsRm, limitsCheck]),
     noun('targets', 'try the URL that the jobs of a queue call', [targetsTry]),
     noun('schedules', 'create, show, preview and run recurring jobs', [
       ...[schedulesLs, schedulesShow, schedulesPreview, forecast, schedulesPut, schedulesRm],

@@ -71,6 +71,7 @@ import {
   tagsOver,
 } from './jobs/tags.ts';
 import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
+import { type Limits, limitsOver } from './limits/limits.ts';
 import { type Note, noting } from './operations.ts';
 import type { ConnectedParts } from './parts.ts';
 import type { JobCount } from './query/count.ts';
@@ -181,6 +182,8 @@ export interface Client extends Scheduling, Previews, Changes, Queries, Waits {
   readonly queues: Queues;
   /** Single workers: paused, and let go on. */
   readonly workers: Workers;
+  /** Limits with a name, which several queues share: set, listed, taken away. */
+  readonly limits: Limits;
   /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
   readonly schedules: Schedules;
   /**
@@ -259,13 +262,17 @@ export function clientOver(settings: ClientSettings, calls: Calls<ConnectedParts
     groups: groupsOver(calls, () => createRepeating('change a group', settings), settings.clock),
     queues: queuesOver(settings, calls),
     workers: workersOver(settings, calls),
+    limits: limitsOver(settings, calls),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls),
   };
 }
 
 /** What a client offers for jobs. */
-export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'queues' | 'workers' | 'schedules' | 'erase'>;
+export type JobsClient = Omit<
+  Client,
+  'deadLetters' | 'groups' | 'queues' | 'workers' | 'limits' | 'schedules' | 'erase'
+>;
 
 /** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(

@@ -13,6 +13,7 @@ import type { GroupChange, Groups } from './groups/groups.ts';
 import type { Changes, NewDue } from './jobs/changes.ts';
 import type { Sets } from './jobs/sets.ts';
 import type { Tags } from './jobs/tags.ts';
+import type { LimitChange, Limits } from './limits/limits.ts';
 import type { Queues } from './queues/queues.ts';
 import type { WorkerChange, Workers } from './queues/workers.ts';
 import type { ScheduleChange, ScheduleInput, Schedules } from './schedules/schedules.ts';
@@ -21,6 +22,7 @@ import type { ScheduleChange, ScheduleInput, Schedules } from './schedules/sched
 interface Changing extends Changes {
   readonly queues: Queues;
   readonly workers: Workers;
+  readonly limits: Limits;
   readonly groups: Groups;
   readonly tags: Tags;
   readonly sets: Sets;
@@ -337,6 +339,23 @@ export const operations = {
       },
     },
   },
+  limits: {
+    set: {
+      ...rare,
+      name: 'limits.set',
+      told: (done, [name, , said]) => limitTold(name, done, said),
+    },
+    remove: {
+      ...rare,
+      name: 'limits.rm',
+      told: (done, [name, said]) => limitTold(name, done, said),
+    },
+    check: {
+      ...rare,
+      name: 'limits.check',
+      told: (done) => done.map(({ limit, queue, freed }) => ({ queue, target: limit, count: freed })),
+    },
+  },
   schedules: {
     put: {
       ...rare,
@@ -392,6 +411,10 @@ const untilOf = ({ for: forText, reason, by }: Pick<Asked, 'for' | 'reason' | 'b
 const workerTold = (worker: string, paused: boolean, done: WorkerChange) => ({
   ...{ worker, paused, changed: isChanged(done) },
   pause: done.pause,
+});
+const limitTold = (target: string, done: LimitChange, said?: { readonly reason?: string | undefined }): Told => ({
+  ...{ target, count: Number(isChanged(done)), reason: said?.reason },
+  ...{ before: saidIn(done.before), after: saidIn(done.after) },
 });
 const groupTold = (queue: string, group: string, done: GroupChange) => ({ queue, group, changed: isChanged(done) });
 

@@ -4,6 +4,7 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
+import { parseShared, SHARED_ALLOWED, SHARED_MAX, type SharedLimitOptions } from '../job/shared-limit.ts';
 import { READS, workerOptions } from '../job/worker-options.ts';
 import { COLORS, closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
 import { isNetwork } from '../kernel/networks.ts';
@@ -277,6 +278,25 @@ const schedules = z.strictObject({
   }),
 });
 
+/** Limits with a name, which several queues share. They are defined when a daemon starts. */
+const sharedLimits = option(
+  z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), z.custom<SharedLimitOptions>(isShared)).default({}),
+  {
+    kind: 'text',
+    doc: 'Limits with a name, which queues share that name them in `queues.<name>.limits`: each a rate or a concurrency of all of them together.',
+    allowed: `an object with at most ${SHARED_MAX} names, each with ${SHARED_ALLOWED}, as { "provider": { "rate": "10/s" } }`,
+  },
+);
+
+function isShared(given: unknown): boolean {
+  try {
+    parseShared('', given);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The whole configuration; missing sections and options take their defaults, unknown ones are refused. */
 export const schema = z.strictObject({
   namespace: option(
@@ -309,6 +329,7 @@ export const schema = z.strictObject({
   done: done.prefault({}),
   dead: dead.prefault({}),
   limits: limits.prefault({}),
+  sharedLimits,
   schedules: schedules.prefault({}),
   targets: targetOptions.prefault({}),
   log: log.prefault({}),

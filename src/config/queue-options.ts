@@ -57,6 +57,7 @@ function shapeOf(word: QueueSettingName, setting: QueueSetting): z.ZodType {
       return z.union([z.boolean(), z.strictObject(Object.fromEntries(parts))]);
     }
     case 'paths':
+    case 'names':
       return z.array(z.string()).refine(isTaken(word));
     case 'yes':
       return z.literal(true);
@@ -69,6 +70,7 @@ const KINDS: { readonly [Kind in QueueSetting['kind']]?: 'number' | 'duration' |
   limit: 'number',
   duration: 'duration',
   paths: 'list',
+  names: 'list',
 };
 
 /** The rows of `queueSettings`. */

@@ -107,10 +107,10 @@ function aboutNumber({ min, max, ...rest }: AboutRange): About {
   return { ...rest, kind: 'number', allowed: `${min} to ${max}${suffix}` };
 }
 
-/** The environment variable of an option: `mover.lease` → `DUESTREAM_MOVER__LEASE`; none for queues. */
+/** The environment variable of an option: `mover.lease` → `DUESTREAM_MOVER__LEASE`; none for what has names of its own, which stands in the file alone. */
 export function envName({ key, env }: Option): string | undefined {
   if (env !== undefined) return env;
-  if (key.startsWith('queues.')) return undefined;
+  if (key.startsWith('queues.') || key === 'sharedLimits') return undefined;
   const words = key.split('.').map((part) => part.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase());
   return `DUESTREAM_${words.join('__')}`;
 }

@@ -7,13 +7,15 @@
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
 import { hostname } from 'node:os';
-import { registryAnswers } from '../client/calls/retry.ts';
+import { once, registryAnswers } from '../client/calls/retry.ts';
+import { setLimit } from '../client/limits/limits.ts';
 import { queueOptions } from '../config/load.ts';
 import { type Config, doneLimits } from '../config/options.ts';
 import { logEvents } from '../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource, forward } from '../job/events.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueFrom } from '../job/queue.ts';
+import { parseShared } from '../job/shared-limit.ts';
 import { asConfig, checkNames, hintOf } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { show } from '../kernel/duration.ts';
@@ -342,10 +344,19 @@ async function declareQueues(
 ): Promise<void> {
   const { namespace, mover, queues } = of.config;
   await claimNamespace(redis, namespace, mover.lingerMs);
+  await declareLimits(redis, of.config);
   for (const name of Object.keys(queues)) {
     const queue = definitionOf(name, of);
     const layout = await declareQueue(redis, declarationOf(namespace, queue));
     for (const text of unheldOf(layout, queue)) log.warn({ queue: name, what: text }, 'the definition does not hold');
+  }
+}
+
+/** Limits that queues share are there before a queue names them. The file of the daemon that started last counts. */
+async function declareLimits(redis: Redis, { namespace, sharedLimits }: Config): Promise<void> {
+  for (const [name, said] of Object.entries(sharedLimits)) {
+    const by = { by: `the file of a daemon on ${hostname()}`, why: '', atMs: systemClock.wallMs() };
+    await setLimit({ redis, namespace, steps: once }, { name, shared: parseShared(name, said), by });
   }
 }
 

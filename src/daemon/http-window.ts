@@ -69,7 +69,10 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mou
     closedMax: mover.closedMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => queueFrom(name, queueOptions(config, name)),
-    examined: { done: doneLimits(config), closedMax: mover.closedMax, secrets: Object.keys(targets.secrets) },
+    examined: {
+      ...{ done: doneLimits(config), closedMax: mover.closedMax },
+      ...{ secrets: Object.keys(targets.secrets), sharedLimits: config.sharedLimits },
+    },
     readyMax: mover.readyMax,
     title: http.title,
     color: http.color,

@@ -225,6 +225,37 @@ export interface Schemas {
     readonly attempt?: number;
     readonly startedMs?: number;
   };
+  readonly LimitList: {
+    readonly limits: readonly Schemas['LimitView'][];
+  };
+  readonly LimitView: {
+    readonly name: string;
+    readonly text: string;
+    readonly perSecond?: number;
+    readonly by: string;
+    readonly atMs: number;
+    readonly queues: readonly string[];
+    readonly lent: number;
+    readonly partitions: readonly Schemas['LimitUse'][];
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: string | number;
+      readonly burst?: number;
+    };
+    readonly concurrency?: number;
+  };
+  readonly LimitUse: {
+    readonly queue: string;
+    readonly partition: number;
+    readonly share: number;
+    readonly need: number;
+    readonly askedMs: number;
+    readonly servedMs: number;
+  };
+  readonly LimitChange: {
+    readonly changed: boolean;
+    readonly limit: string;
+  };
   readonly GroupChange: {
     readonly queue: string;
     readonly changed: boolean;
@@ -402,7 +433,7 @@ export interface Schemas {
       readonly jobs: number;
       readonly share: number;
       readonly causes: readonly {
-        readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+        readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'shared' | 'unasked' | 'unproven' | 'worker';
         readonly text: string;
         readonly jobs: number;
       }[];
@@ -426,7 +457,7 @@ export interface Schemas {
       readonly text: string;
       readonly advice: string;
       readonly partitions?: readonly number[];
-      readonly heldBy?: 'group-full' | 'queue-closed' | 'queue-full' | 'rate';
+      readonly heldBy?: 'group-full' | 'queue-closed' | 'queue-full' | 'rate' | 'shared';
       readonly nextMs?: number;
     }[];
     readonly nowMs: number;
@@ -579,7 +610,7 @@ export interface Schemas {
     readonly startedMs: number;
     readonly lateMs: number;
     readonly parts: readonly {
-      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'shared' | 'unasked' | 'unproven' | 'worker';
       readonly ms: number;
       readonly about?: true;
     }[];
@@ -663,7 +694,7 @@ export interface Schemas {
   };
   readonly JobWait: {
     readonly obstacles: readonly {
-      readonly kind: 'group-closed' | 'group-full' | 'group-kept' | 'group-rate' | 'no-worker' | 'paused' | 'queue-closed' | 'queue-full' | 'rate';
+      readonly kind: 'group-closed' | 'group-full' | 'group-kept' | 'group-rate' | 'no-worker' | 'paused' | 'queue-closed' | 'queue-full' | 'rate' | 'shared';
       readonly sinceMs?: number;
       readonly reason?: string;
       readonly text: string;
@@ -679,6 +710,7 @@ export interface Schemas {
         readonly dueMs?: number;
       };
       readonly untilMs?: number;
+      readonly limits?: readonly string[];
     }[];
     readonly text: string;
     readonly group?: string;
@@ -691,7 +723,7 @@ export interface Schemas {
     readonly before?: number;
     readonly perSecond?: number;
     readonly pacedBy?: 'concurrency' | 'group' | 'group-rate' | 'rate' | 'slots';
-    readonly untold?: 'few-runs' | 'group-kept' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'slots-unknown' | 'unsteady';
+    readonly untold?: 'few-runs' | 'group-kept' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'shared' | 'slots-unknown' | 'unsteady';
     readonly text: string;
   };
   readonly Scheduled: {
@@ -1197,7 +1229,7 @@ export interface Schemas {
       readonly p99Ms: number;
     } | null;
     readonly causes: readonly {
-      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'shared' | 'unasked' | 'unproven' | 'worker';
       readonly text: string;
       readonly ms: number;
       readonly share: number;
@@ -1214,6 +1246,7 @@ export interface Schemas {
         readonly by?: string;
         readonly untilMs?: number;
         readonly before?: {
+          readonly limits?: readonly string[];
           readonly broadcast?: false | true | {
             readonly max?: number;
             readonly bytes?: number;
@@ -1288,6 +1321,7 @@ export interface Schemas {
           readonly fair?: true;
         };
         readonly after?: {
+          readonly limits?: readonly string[];
           readonly broadcast?: false | true | {
             readonly max?: number;
             readonly bytes?: number;
@@ -1686,6 +1720,7 @@ export interface Schemas {
     readonly groups?: {
       readonly [key: string]: Schemas['GroupLimits'];
     };
+    readonly limits?: readonly string[];
     readonly fair?: true;
   };
   readonly GroupLimits: {
@@ -1774,6 +1809,7 @@ export interface Schemas {
     readonly groups?: {
       readonly [key: string]: Schemas['GroupLimits'];
     };
+    readonly limits?: readonly string[];
     readonly fair?: true;
     readonly reason?: string;
   };
@@ -1786,6 +1822,15 @@ export interface Schemas {
     } | false;
     readonly maxPending?: number | false;
     readonly weight?: number;
+    readonly reason?: string;
+  };
+  readonly LimitRequest: {
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    } | false;
+    readonly concurrency?: number;
     readonly reason?: string;
   };
   readonly NewSet: {
@@ -1844,6 +1889,7 @@ export interface Schemas {
       readonly groups?: {
         readonly [key: string]: Schemas['GroupLimits'];
       };
+      readonly limits?: readonly string[];
       readonly fair?: true;
     };
     readonly workers?: number;

@@ -146,6 +146,29 @@ export const groupsOpen: Call<{
   readonly answer: Schemas['GroupChange'];
 }> = { method: 'POST', at: 'queues/{queue}/groups/{group}/open' };
 
+/** List the limits that queues share. */
+export const limitsList: Call<{
+  readonly given: {};
+  readonly answer: Schemas['LimitList'];
+}> = { method: 'GET', at: 'limits' };
+
+/** Define a limit that several queues share, or change it. */
+export const limitsSet: Call<{
+  readonly given: {
+    readonly limit: string;
+  };
+  readonly body: Schemas['LimitRequest'];
+  readonly answer: Schemas['LimitChange'];
+}> = { method: 'PUT', at: 'limits/{limit}' };
+
+/** Take away a limit that no queue names. */
+export const limitsRm: Call<{
+  readonly given: {
+    readonly limit: string;
+  };
+  readonly answer: Schemas['LimitChange'];
+}> = { method: 'DELETE', at: 'limits/{limit}' };
+
 /** List the closed tags of a queue. */
 export const tagsClosed: Call<{
   readonly given: {

@@ -15,7 +15,7 @@ export interface SettingPart {
 
 export interface SettingRow {
   readonly name: string;
-  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'target' | 'yes' | 'bounds' | 'perGroup' | 'groups';
+  readonly kind: 'limit' | 'duration' | 'rates' | 'paths' | 'names' | 'target' | 'yes' | 'bounds' | 'perGroup' | 'groups';
   readonly doc: string;
   readonly allowed: string;
   /** The scope that a change needs. */
@@ -229,6 +229,14 @@ export const settingRows: readonly SettingRow[] = [
     "kind": "groups",
     "doc": "Limits of single groups that differ from those of all: by name, or by the beginning of names and an asterisk. They replace all of them",
     "allowed": "at most 1000 names, each with concurrency (1 to 1000), rate, maxPending (1 to 1000000000) or weight (1 to 100)",
+    "scope": "write",
+    "parts": []
+  },
+  {
+    "name": "limits",
+    "kind": "names",
+    "doc": "Limits that several queues share, by their names; jobs wait in line until all have room",
+    "allowed": "at most 2 names of limits: small letters, digits, \".\", \"_\" and \"-\", at most 64, the first a letter or a digit",
     "scope": "write",
     "parts": []
   },

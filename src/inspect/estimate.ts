@@ -52,6 +52,7 @@ async function estimated(place: Namespaced, job: Waiting): Promise<StartEstimate
   if (!ref) return undefined;
   const partition = await stats(place.redis, ref);
   if (job.waitsFor?.obstacles.some(({ kind }) => kind === 'group-kept')) return notTold('group-kept');
+  if (job.state === 'waiting' && partition.gate?.shared) return notTold('shared');
   const paced = await pacedBy(place, { refs, partition, queue: job.queue });
   if (typeof paced === 'string') return notTold(paced);
   const spot =
@@ -79,6 +80,7 @@ async function lastStart(place: Namespaced, queue: string): Promise<StartEstimat
   const fullest = all.reduce((one, other) => (waitingOf(other.partition) > waitingOf(one.partition) ? other : one));
   const { ref, partition } = fullest;
   if (waitingOf(partition) === 0) return undefined;
+  if (partition.waiting > 0 && partition.gate?.shared) return notTold('shared');
   const paced = await pacedBy(place, { refs, partition, queue });
   if (typeof paced === 'string') return undefined;
   if (partition.waiting === 0) return paced(readySpot(partition, partition.ready - 1, partition.nowMs));

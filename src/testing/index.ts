@@ -15,6 +15,7 @@ import type { Queues } from '../client/queues/queues.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
+import type { SharedLimitOptions } from '../job/shared-limit.ts';
 import { asConfig, checkNames, isPromise } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
 import { plainSchedule, type ScheduleInput } from '../schedule/input.ts';
@@ -42,6 +43,8 @@ export interface TestKitOptions {
   readonly queues?: readonly Queue[] | undefined;
   /** The moment at which time begins. Default 2026-01-01T00:00:00Z. */
   readonly start?: InstantInput | undefined;
+  /** Limits that several queues share, by name. */
+  readonly limits?: Readonly<Record<string, SharedLimitOptions>> | undefined;
   /** Schedules by name, as in a file or in `client.schedules.put`. */
   readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
   /**
@@ -172,6 +175,7 @@ const KIT_OPTIONS: readonly string[] = Object.keys({
   handlers: 0,
   queues: 0,
   start: 0,
+  limits: 0,
   schedules: 0,
   lasts: 0,
   random: 0,

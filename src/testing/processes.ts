@@ -9,6 +9,7 @@ import type { Client } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import type { Job } from '../job/job.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
+import type { SharedLimitOptions } from '../job/shared-limit.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type DurationInput, durationMs } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -37,6 +38,7 @@ interface ProcessesParts {
   readonly handlers: Handlers;
   readonly schedules: Readonly<Record<string, ScheduleInput>>;
   readonly queues?: readonly Queue[] | undefined;
+  readonly limits?: Readonly<Record<string, SharedLimitOptions>> | undefined;
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
   readonly random?: (() => number) | undefined;
   readonly inline?: boolean | undefined;
@@ -112,6 +114,7 @@ export class Processes {
   async #begin(): Promise<void> {
     const { time } = this;
     try {
+      await this.#movers.define(this.#parts.limits ?? {});
       await this.#worker?.start();
       await this.#movers.start([...this.#queues.values()]);
       await time.quiet();

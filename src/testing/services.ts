@@ -1,11 +1,14 @@
 /** The processes of the kit, as in production: a daemon that moves, and a worker, over the model of Redis in this process. */
 import type { Calls } from '../client/calls/calls.ts';
+import { once } from '../client/calls/retry.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
+import { setLimit } from '../client/limits/limits.ts';
 import { createCalls } from '../client/session.ts';
 import { createEmitter } from '../job/events.ts';
 import type { Queue } from '../job/queue.ts';
+import { parseShared, type SharedLimitOptions } from '../job/shared-limit.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { silentLog } from '../kernel/log.ts';
 import { RHYTHMS, type Rhythm } from '../kernel/rhythm.ts';
@@ -131,8 +134,18 @@ export function createMovers(redis: RedisAddress, time: VirtualTime) {
   });
   return {
     commands,
-    async start(queues: readonly Queue[]) {
+    /** Before a queue names them. */
+    async define(limits: Readonly<Record<string, SharedLimitOptions>>) {
       await claimNamespace(commands, NAMESPACE, 0);
+      const by = { by: 'the kit', why: '', atMs: time.nowMs };
+      for (const [name, said] of Object.entries(limits)) {
+        await setLimit(
+          { redis: commands, namespace: NAMESPACE, steps: once },
+          { name, shared: parseShared(name, said), by },
+        );
+      }
+    },
+    async start(queues: readonly Queue[]) {
       for (const queue of queues) await declareQueue(commands, declarationOf(NAMESPACE, queue));
       await pool.start();
     },

@@ -22,6 +22,7 @@ const ALARMS_MAX = 1_000_000;
 /** So many turns of the event loop in which nothing happens are rest. */
 const CALM_TURNS = 3;
 const BREATH_MS = 100;
+const LONG_MS = 1000;
 /** No look rests for longer: as leases of the kit never end, some would rest for ever. */
 const LOOK_MS = 30_000;
 /** So many looks one after the other come to an end. */
@@ -95,6 +96,8 @@ export class VirtualTime {
     // It looks ten times a second while somebody is in line, and would make a day of that: in the kit nobody tells what held a line.
     if (/^surveyor of /.test(who)) return () => undefined;
     if (/^(mover|enqueuer) of /.test(who)) return this.at(this.#nowMs + ms, act);
+    // Somebody is in line for a limit that queues share; where nobody is, the job that comes wakes it.
+    if (/^borrower of /.test(who)) return ms < LONG_MS ? this.at(this.#nowMs + ms, act) : () => undefined;
     // A short rest means that there is more to do.
     const restMs = ms <= BREATH_MS ? 0 : Math.min(ms, LOOK_MS);
     const isRound = /^(janitor|expirer|gatekeeper|weigher) of /.test(who);

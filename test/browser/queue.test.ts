@@ -152,6 +152,29 @@ test('a queue with limits shows them, who is in line, and what to do', { timeout
   await window.close();
 });
 
+test('a queue that shares limits shows what all of its queues use, and who they are', {
+  timeout: HOOK_MS,
+}, async () => {
+  await must(api, 'PUT /v1/limits/licences', api.admin, { concurrency: 2 });
+  await must(api, 'PUT /v1/limits/provider', api.admin, { rate: '1/h' });
+  for (const queue of ['sharing', 'beside']) {
+    await scheduleAll(api, queue, [{ id: 'first', delay: '1h' }]);
+    await must(api, `PATCH /v1/queues/${queue}/settings`, api.admin, { limits: ['licences', 'provider'] });
+  }
+  await scheduleAll(api, 'sharing', [{ id: 'a' }, { id: 'b' }]);
+  const window = await enter(browser, api, { token: api.admin });
+  await show(window, '#/queue/sharing');
+  const gauge = (name: RegExp) => window.page.locator('.gauge', { has: window.page.getByRole('meter', { name }) });
+  await gauge(/^Shared limit licences: [12] of 2$/)
+    .filter({ hasText: 'Shared with beside.' })
+    .waitFor();
+  await gauge(/^Shared limit provider: .* of 1\/h$/)
+    .filter({ hasText: 'Jobs of this queue wait for a turn. Shared with beside.' })
+    .waitFor();
+  expect(await window.noises()).toEqual([]);
+  await window.close();
+});
+
 describe('the charts', { timeout: HOOK_MS }, () => {
   let window: Window;
   let minute: number;

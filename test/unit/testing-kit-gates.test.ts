@@ -474,3 +474,24 @@ test('a priority is refused where the queue is not gated: of a new job, of an ed
   await kit.advance(1);
   expect(refusals).toHaveLength(1);
 });
+
+test('queues that share a limit start together what it allows', async () => {
+  const [mails, reminders] = ['mails', 'reminders'].map((name) => defineQueue(name, { limits: ['provider'] }));
+  if (!mails || !reminders) throw new Error('two queues');
+  const nothing = () => undefined;
+  const kit = createTestKit({
+    queues: [mails, reminders],
+    handlers: { mails: nothing, reminders: nothing },
+    limits: { provider: { rate: '10/s' } },
+  });
+  await kit.client.scheduleMany(mails, many('abcdefghij'));
+  await kit.client.scheduleMany(reminders, many('abcdefghij'));
+  await kit.advance('1s');
+  // 10 in a second, 1 of the burst and what 350 ms allow.
+  expect(kit.runs.length).toBeGreaterThan(7);
+  expect(kit.runs.length).toBeLessThanOrEqual(14);
+  await kit.advance('2s');
+  expect(kit.runs).toHaveLength(20);
+  expect(new Set(kit.runs.map(({ queue }) => queue)).size).toBe(2);
+  await kit.advance('30d');
+});

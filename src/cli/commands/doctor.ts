@@ -105,10 +105,10 @@ async function lookAtKeys(session: Session, queue: string | undefined, repair: K
 async function examined(session: Session, flags: Flags): Promise<readonly Result[]> {
   try {
     const { config } = session;
-    const { namespace, limits, mover } = config;
+    const { namespace, limits, mover, sharedLimits } = config;
     const place = {
       ...{ namespace, horizonMs: limits.horizonMs, done: doneLimits(config), closedMax: mover.closedMax },
-      secrets: Object.keys(config.targets.secrets),
+      ...{ secrets: Object.keys(config.targets.secrets), sharedLimits },
     };
     return await withAnyRedis(session, async (redis) => [
       ...(await examine(redis, place)),

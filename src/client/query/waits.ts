@@ -1,6 +1,6 @@
 /** What a job in line waits for: how many come before it, and what lets nobody through. */
 import { idOf } from '../../job/codec.ts';
-import { type Shut, shutBy } from '../../job/gate.ts';
+import { type Shut, shutBy, spentIn } from '../../job/gate.ts';
 import { groupOf, type Priority } from '../../job/labels.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -48,6 +48,11 @@ export type WaitObstacle =
       readonly kind: 'rate' | 'group-rate';
       /** When the rate allows the next start, in epoch ms. */
       readonly untilMs: number;
+    }
+  | {
+      /** Limits that its queue shares with others have no turn or no place in its partition now. */
+      readonly kind: 'shared';
+      readonly limits: readonly string[];
     }
   | {
       /** Somebody has closed the queue, or the group. */
@@ -119,6 +124,8 @@ function obstacleOf(kind: Shut, seen: SeenWait, holders: readonly Holder[]): Wai
       return { kind, untilMs: gate?.closedMs ?? 0, reason: closing };
     case 'group-closed':
       return { kind, untilMs: group?.closedMs ?? 0, reason: group?.reason ?? '' };
+    case 'shared':
+      return { kind, limits: spentIn(gate ?? {}, entries) };
     case 'queue-full':
       return { kind, limit: gate?.concurrency ?? 0, running: entries, holders };
     case 'group-full':

@@ -10,8 +10,9 @@
  */
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
+import { limitKeys, type PartitionRef } from '../../redis/keys.ts';
 import { type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { freeRow, rowOf } from '../../redis/scripts/lending.ts';
 import { presence } from '../../redis/scripts/presence.ts';
 import { allQueues, declareQueue, partitionsFound, undeclareQueue } from '../../redis/scripts/queues.ts';
 import { remove } from '../../redis/scripts/upkeep.ts';
@@ -51,6 +52,7 @@ export async function removeQueue(at: At, queue: string, force: boolean): Promis
   const jobs = await removeAll(at, refs, force);
   await steps.write(() => undeclareQueue(redis, namespace, queue));
   await leadersGone(at, refs);
+  await steps.write(() => freeRows(at, refs));
   const late = await steps.write(() => Promise.all(refs.map((ref) => remove(redis, ref, { force: false }))));
   const put = await steps.read(() => schedulesOfQueue(redis, namespace, queue));
   const hasJobs = late.some(({ kind }) => kind === 'holds');
@@ -109,6 +111,12 @@ async function removeAll({ redis, steps }: At, refs: readonly PartitionRef[], fo
     jobs += total(held);
   }
   return jobs;
+}
+
+/** What ledgers of shared limits have lent to its partitions is theirs again. */
+async function freeRows({ redis, namespace }: At, refs: readonly PartitionRef[]): Promise<void> {
+  const calls = refs.flatMap((ref) => (ref.shared ?? []).map((limit) => ({ limit, row: rowOf(ref) })));
+  await Promise.all(calls.map(({ limit, row }) => freeRow(redis, limitKeys(namespace, limit.name), { limit, row })));
 }
 
 /** A leader that gives its lease back removes it; one that went on for a moment may have written keys again. */

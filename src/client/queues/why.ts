@@ -264,6 +264,7 @@ function nextOf({ gate, nextLaneMs: laneMs, nowMs }: SeenPartition, heldBy: Held
     case 'group-full':
       return laneMs;
     case 'queue-full':
+    case 'shared':
       return undefined;
   }
 }
@@ -292,6 +293,11 @@ const HOLDS = {
   'group-full': {
     text: () => 'each of their groups is full or closed, or has no turn of its rate now',
     advice: (queue: string) => `set ${queue} --per-group <n>`,
+  },
+  shared: {
+    text: () =>
+      'a limit that other queues share has no turn or no place for them now; to see who has: duestream limits ls',
+    advice: (queue: string) => `set ${queue} --limits none`,
   },
   rate: {
     text: (next: string) => `its rate allows the next start in ${next}`,
@@ -369,6 +375,8 @@ function obstacleText(one: SeenObstacle, group: string | undefined, nowMs: numbe
       return 'no worker that lives serves the queue';
     case 'queue-full':
       return `the queue is full: ${one.running} of ${one.limit} run`;
+    case 'shared':
+      return `${counted(one.limits.length, 'limit')} that other queues share: ${one.limits.join(', ')}`;
     case 'group-full':
       return `its group ${group} is full: ${one.running} of ${one.limit} run`;
     case 'group-kept':

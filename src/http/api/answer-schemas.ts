@@ -1043,6 +1043,180 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
     ],
     "description": "A job that was let through: it has a place of the limits of its queue and of its group."
   },
+  "LimitList": {
+    "type": "object",
+    "properties": {
+      "limits": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/LimitView"
+        }
+      }
+    },
+    "required": [
+      "limits"
+    ]
+  },
+  "LimitView": {
+    "type": "object",
+    "properties": {
+      "name": {
+        "type": "string"
+      },
+      "text": {
+        "type": "string",
+        "description": "`10/s`, `3 at once`."
+      },
+      "perSecond": {
+        "type": "number",
+        "description": "Of a rate: how many jobs may start in a second."
+      },
+      "by": {
+        "type": "string",
+        "description": "Who said it, and when."
+      },
+      "atMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "queues": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        },
+        "description": "The queues that name it."
+      },
+      "lent": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Of a concurrency: how many places are lent to partitions."
+      },
+      "partitions": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/LimitUse"
+        },
+        "description": "Partitions that have places, or asked for some or for turns within the last minute."
+      },
+      "rate": {
+        "anyOf": [
+          {
+            "type": "string"
+          },
+          {
+            "type": "string"
+          },
+          {
+            "type": "string"
+          },
+          {
+            "type": "string"
+          },
+          {
+            "type": "object",
+            "properties": {
+              "limit": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many."
+              },
+              "per": {
+                "anyOf": [
+                  {
+                    "type": "string"
+                  },
+                  {
+                    "type": "integer",
+                    "minimum": 0
+                  }
+                ],
+                "description": "In which time."
+              },
+              "burst": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many may start at once after a while without any. 1 to 1,000,000, default 1."
+              }
+            },
+            "required": [
+              "limit",
+              "per"
+            ]
+          }
+        ],
+        "description": "How many jobs of all queues together may start in a time: `'10/s'`, or `{ limit, per, burst }`."
+      },
+      "concurrency": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many jobs of all queues together may run at a time: 1 to 1,000,000."
+      }
+    },
+    "required": [
+      "name",
+      "text",
+      "by",
+      "atMs",
+      "queues",
+      "lent",
+      "partitions"
+    ],
+    "description": "A limit that several queues share, and who has how much of it."
+  },
+  "LimitUse": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "partition": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "share": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Of a concurrency: places that it has, and places that it needs."
+      },
+      "need": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "askedMs": {
+        "type": "number",
+        "description": "When its leader asked last, and when it was last given a turn of a rate; epoch ms, 0: never."
+      },
+      "servedMs": {
+        "type": "number"
+      }
+    },
+    "required": [
+      "queue",
+      "partition",
+      "share",
+      "need",
+      "askedMs",
+      "servedMs"
+    ],
+    "description": "What one partition has of a limit."
+  },
+  "LimitChange": {
+    "type": "object",
+    "properties": {
+      "changed": {
+        "type": "boolean"
+      },
+      "limit": {
+        "type": "string"
+      }
+    },
+    "required": [
+      "changed",
+      "limit"
+    ],
+    "description": "`changed`: anything is different now."
+  },
   "GroupChange": {
     "type": "object",
     "properties": {
@@ -1997,6 +2171,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                       "promotion",
                       "ran",
                       "rate",
+                      "shared",
                       "unasked",
                       "unproven",
                       "worker"
@@ -2164,7 +2339,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "group-full",
                 "queue-closed",
                 "queue-full",
-                "rate"
+                "rate",
+                "shared"
               ],
               "description": "Of `waiting`: the limit that holds the jobs; left out: none, they wait for a worker."
             },
@@ -2939,6 +3115,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "promotion",
                 "ran",
                 "rate",
+                "shared",
                 "unasked",
                 "unproven",
                 "worker"
@@ -3368,9 +3545,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "paused",
                 "queue-closed",
                 "queue-full",
-                "rate"
+                "rate",
+                "shared"
               ],
-              "description": "As many run as the concurrency of the queue, or the limit of the group, allows. In strict order, another job has the group until it is over, or a dead letter holds it. The rate of the queue, or of the group. Somebody has closed the queue, or the group."
+              "description": "As many run as the concurrency of the queue, or the limit of the group, allows. In strict order, another job has the group until it is over, or a dead letter holds it. The rate of the queue, or of the group. Limits that its queue shares with others have no turn or no place in its partition now. Somebody has closed the queue, or the group."
             },
             "sinceMs": {
               "type": "number",
@@ -3437,6 +3615,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "type": "number",
               "description": "When the rate allows the next start, in epoch ms. In epoch ms.",
               "example": 1763719000000
+            },
+            "limits": {
+              "type": "array",
+              "items": {
+                "type": "string"
+              }
             }
           },
           "required": [
@@ -3522,6 +3706,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "no-worker",
           "others-first",
           "paused",
+          "shared",
           "slots-unknown",
           "unsteady"
         ],
@@ -6134,6 +6319,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "promotion",
                 "ran",
                 "rate",
+                "shared",
                 "unasked",
                 "unproven",
                 "worker"
@@ -6217,6 +6403,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "before": {
                   "type": "object",
                   "properties": {
+                    "limits": {
+                      "type": "array",
+                      "items": {
+                        "type": "string"
+                      }
+                    },
                     "broadcast": {
                       "anyOf": [
                         {
@@ -6851,6 +7043,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "after": {
                   "type": "object",
                   "properties": {
+                    "limits": {
+                      "type": "array",
+                      "items": {
+                        "type": "string"
+                      }
+                    },
                     "broadcast": {
                       "anyOf": [
                         {

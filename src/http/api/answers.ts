@@ -42,6 +42,7 @@ import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
 import type { Group, GroupReport, Holder } from '../../client/groups/groups.ts';
 import type { Cancelled } from '../../client/jobs/cancel.ts';
 import type { JobEnd } from '../../client/jobs/wait.ts';
+import type { LimitUse, LimitView } from '../../client/limits/limits.ts';
 import type { Moment } from '../../client/query/report.ts';
 import type { Leader, Led, SeenWorker, SeenWorkers, VersionCount } from '../../client/queues/processes.ts';
 import type { QueueLimits, QueueSettingsView, SettingOverride } from '../../client/queues/settings.ts';
@@ -193,6 +194,11 @@ export interface Answers {
   readonly Group: Seen<Group>;
   readonly GroupReport: Seen<OfQueue & GroupReport>;
   readonly Holder: Holder;
+  readonly LimitList: { readonly limits: readonly LimitView[] };
+  readonly LimitView: LimitView;
+  readonly LimitUse: LimitUse;
+  /** `changed`: anything is different now. */
+  readonly LimitChange: Changed & { readonly limit: string };
   /** `changed`: anything is different now. */
   readonly GroupChange: OfQueue & Changed & { readonly group: string };
   readonly ClosedTagsPage: OfQueue &

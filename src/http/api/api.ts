@@ -45,6 +45,7 @@ import { eraseVerbs } from './routes/erase.ts';
 import { groupVerbs } from './routes/groups.ts';
 import { jobListVerbs } from './routes/job-lists.ts';
 import { jobVerbs } from './routes/jobs.ts';
+import { limitVerbs } from './routes/limits.ts';
 import { liveVerbs } from './routes/live.ts';
 import { auditVerbs, lookVerbs } from './routes/looks.ts';
 import { minuteVerbs } from './routes/minutes.ts';
@@ -405,6 +406,7 @@ function registerSecurity(app: OpenAPIHono): void {
 export const verbs: readonly AnyVerb[] = [
   ...queueVerbs,
   ...groupVerbs,
+  ...limitVerbs,
   ...closingVerbs,
   ...setVerbs,
   ...minuteVerbs,

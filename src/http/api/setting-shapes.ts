@@ -14,6 +14,7 @@ import {
 import { RATE_ALLOWED, RATE_TEXT, RATES_ALLOWED, rateRanges } from '../../job/rate.ts';
 import { PATHS_MAX } from '../../job/redaction.ts';
 import type { Part } from '../../job/setting-kinds.ts';
+import { concurrencyRange } from '../../job/shared-limit.ts';
 import {
   HEADERS_MAX,
   HOSTS_MAX,
@@ -70,6 +71,16 @@ const groupLimits = strict(shapesOf(groupLimitRows)).openapi('GroupLimits');
 export const groupLimitsRequest = strict({ ...shapesOf(groupLimitRows), reason: reason.optional() }).openapi(
   'GroupLimitsRequest',
 );
+
+/** A limit that several queues share. */
+export const limitRequest = strict({
+  rate: describedAs(rateShape, `How many jobs of all queues together may start in a time: ${RATE_ALLOWED}`),
+  concurrency: describedAs(
+    inRange(concurrencyRange),
+    `How many jobs of all queues together may run at a time. Either this or a rate.`,
+  ),
+  reason: reason.optional(),
+}).openapi('LimitRequest');
 
 function partShape(part: Part): z.ZodType {
   switch (part.kind) {
@@ -133,6 +144,10 @@ function shapeOf(setting: QueueSetting) {
     }
     case 'target':
       return described(targetShape, `${doc}: ${TARGET_ALLOWED}.`);
+    case 'names': {
+      const error = setting.allowed;
+      return described(z.array(z.string({ error }), { error }).max(2, { error }), `${doc}: ${error}.`);
+    }
     case 'yes':
       return described(z.literal(true, { error: 'true' }), `${doc}. It cannot be taken back.`);
     case 'bounds': {

@@ -9,13 +9,22 @@ import { limitsHolding, partitionSeen, type SeenPartition } from '../../client/q
 import { isGated, unknownToOlder } from '../../job/gate.ts';
 import { groupOf } from '../../job/labels.ts';
 import { idleRate, rateText } from '../../job/rate.ts';
+import {
+  type DefinedLimit,
+  isSame,
+  parseShared,
+  type Shared,
+  type SharedLimitOptions,
+  sharedText,
+} from '../../job/shared-limit.ts';
 import { durationText, show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
+import { limitKeys, type PartitionRef } from '../../redis/keys.ts';
 import { askEach } from '../../redis/read/each-queue.ts';
 import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
-import { listQueues, olderBeside, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import { ledgerRows, rowOf } from '../../redis/scripts/lending.ts';
+import { listQueues, olderBeside, partitionsOf, type QueueLayout, sharedLimitsIn } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import { type Finding, leavingOut, type Subject } from './check.ts';
 
@@ -38,10 +47,12 @@ interface Limited {
   readonly all: readonly SeenPartition[];
 }
 
-export async function limits({ redis, namespace }: Subject): Promise<Finding> {
+export async function limits({ redis, namespace, sharedLimits = {} }: Subject): Promise<Finding> {
   const layouts = (await listQueues(redis, namespace)).filter(isGated).slice(0, QUEUES_MAX);
-  if (layouts.length === 0) return { status: 'ok', saw: 'no queue has limits' };
+  const said = await otherFiles(redis, namespace, sharedLimits);
+  if (layouts.length === 0 && said.length === 0) return { status: 'ok', saw: 'no queue has limits' };
   const processes = await processesOf(redis, namespace);
+  const named = await sharedFlaws(redis, namespace, layouts);
   const answered = await askEach({ all: layouts, unread: [] }, async (layout): Promise<readonly Flaw[]> => {
     const refs = partitionsOf(namespace, layout);
     const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
@@ -50,7 +61,7 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     const own = [...undivided(layout), ...idle(layout), ...uneven(queue), ...outdated(layout, processes)];
     return [...own, ...(await misshared(redis, queue)), ...dead];
   });
-  const found = answered.found.flat();
+  const found = [...said, ...named, ...answered.found.flat()];
   if (found.length === 0) {
     const queues = counted(answered.found.length, 'queue');
     const well = `${queues} with limits; no slot is free while a job waits for it`;
@@ -98,6 +109,70 @@ async function misshared(redis: Redis, { layout: { queue }, refs }: Limited): Pr
           },
         ],
   );
+}
+
+/** Limits that this file says otherwise than whoever said them last: of two files the later start of a daemon counts. */
+async function otherFiles(
+  redis: Redis,
+  namespace: string,
+  said: Readonly<Record<string, SharedLimitOptions>>,
+): Promise<readonly Flaw[]> {
+  const names = Object.keys(said);
+  if (names.length === 0) return [];
+  const { all } = await sharedLimitsIn(redis, namespace);
+  return all.flatMap((limit) => {
+    const own = said[limit.name] && parseShared(limit.name, said[limit.name]);
+    if (!own || isSame(own, limit)) return [];
+    return [
+      {
+        text: `limit ${limit.name} is ${sharedText(limit)}, as ${limit.by} said ${new Date(limit.atMs).toISOString()}, and this file says ${sharedText(own)}`,
+        advice: `say the same in all files, and start a daemon, or set it: duestream limits set ${limit.name} ${flagsOf(own)}`,
+      },
+    ];
+  });
+}
+
+function flagsOf({ rate, concurrency }: Shared): string {
+  if (rate === undefined) return `--concurrency ${concurrency}`;
+  return `--rate ${rateText({ ...rate, burst: 1 })}${rate.burst === 1 ? '' : ` --burst ${rate.burst}`}`;
+}
+
+/** Limits that queues share: one that is named and not defined, and places that a ledger has lent to a partition that does not name it. */
+async function sharedFlaws(redis: Redis, namespace: string, layouts: readonly QueueLayout[]): Promise<readonly Flaw[]> {
+  const sharing = layouts.filter(({ limits: names = [] }) => names.length > 0);
+  const { all } = await sharedLimitsIn(redis, namespace);
+  const undefinedOnes = sharing.flatMap(({ queue, limits: names = [] }) =>
+    names
+      .filter((name) => all.every((limit) => limit.name !== name))
+      .map((name) => ({
+        text: `${show(queue)} names limit ${name}, which is not defined, so none of its jobs start`,
+        advice: `define it: duestream limits set ${name} --rate 10/s; or take it from the queue: duestream queues set ${queue} --limits none`,
+      })),
+  );
+  const strays = await Promise.all(all.map((limit) => straysOf(redis, namespace, limit, sharing)));
+  return [...undefinedOnes, ...strays.flat()];
+}
+
+async function straysOf(
+  redis: Redis,
+  namespace: string,
+  { name, concurrency }: DefinedLimit,
+  sharing: readonly QueueLayout[],
+): Promise<readonly Flaw[]> {
+  if (concurrency === undefined) return [];
+  const rows = sharing.flatMap((layout) =>
+    (layout.limits ?? []).includes(name) ? partitionsOf(namespace, layout).map(rowOf) : [],
+  );
+  const lent = await ledgerRows(redis, limitKeys(namespace, name));
+  const strays = lent.filter(({ row, share }) => share > 0 && !rows.includes(row));
+  const places = strays.reduce((sum, { share }) => sum + share, 0);
+  if (places === 0) return [];
+  return [
+    {
+      text: `limit ${name} has lent ${counted(places, 'place')} of ${concurrency} to ${strays.map(({ row }) => row).join(', ')}, which does not name it any more`,
+      advice: `take back what nobody uses there: duestream limits check ${name}`,
+    },
+  ];
 }
 
 /** Each partition runs one job at least, whatever the limit: `queues set` refuses such a limit, another program may write it. */

@@ -1,5 +1,6 @@
 /** What a check of `doctor` is handed, and what it says. One bad queue hides what is found of no other: a check answers for the others, and fails with its name and its reason. */
 import type { DoneLimits } from '../../config/options.ts';
+import type { SharedLimitOptions } from '../../job/shared-limit.ts';
 import { show } from '../../kernel/duration.ts';
 import { askAll } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -31,6 +32,8 @@ export interface Subject {
   readonly closedMax: number;
   /** Names of `targets.secrets`, where the one who asks has them. */
   readonly secrets?: readonly string[] | undefined;
+  /** Limits that several queues share, as the file of whoever asks says them. */
+  readonly sharedLimits?: Readonly<Record<string, SharedLimitOptions>> | undefined;
 }
 
 export interface Check {

@@ -142,7 +142,7 @@ export async function simulate(
     steps: steps.dueOf(known.jobs.dueMs, known.jobs.count),
     asItIs: await played(playing, { settings: layout, slots: workers.count * workers.slots, run }),
     asAsked: isOther(wanted, measured) ? await played(playing, asked) : undefined,
-    assumptions: assumptionsOf({ known, usual, workers, measured, said, most }),
+    assumptions: assumptionsOf({ known, usual, workers, measured, said, most, shared: settings.limits ?? [] }),
   };
 }
 
@@ -386,11 +386,18 @@ function assumptionsOf(of: {
   readonly measured: RunTimes | undefined;
   readonly said: Runs | undefined;
   readonly most: number;
+  /** Limits that the queue shares with others. */
+  readonly shared: readonly string[];
 }): readonly string[] {
-  const { known, usual, workers, measured, said, most } = of;
+  const { known, usual, workers, measured, said, most, shared } = of;
   const paused = known.partitions.some((one) => one.paused);
   return [
     ...(known.isCut ? [`only ${counted(most, 'job')} of the queue were read: the first of each partition`] : []),
+    ...(shared.length > 0
+      ? [
+          `limits that other queues share hold nobody: ${shared.join(', ')}; nobody knows what these queues will take of them`,
+        ]
+      : []),
     ...(paused ? ['the queue is paused: it is played as if it went on now'] : []),
     ...(workers.isKnown
       ? []

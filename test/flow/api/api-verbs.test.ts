@@ -602,6 +602,51 @@ describe('groups of a queue', () => {
   });
 });
 
+describe('limits that queues share', () => {
+  const changed = (is: boolean) => ({ status: 200, body: { limit: 'provider', changed: is } });
+  const one = async (name: string) =>
+    (await ask('GET /v1/limits')).body.limits.find((limit: { readonly name: string }) => limit.name === name);
+
+  test('are defined, changed, named by a queue, and taken away', async () => {
+    expect(await ask('PUT /v1/limits/provider', { body: { rate: '10/s', reason: 'their terms' } })).toMatchObject(
+      changed(true),
+    );
+    expect(await ask('PUT /v1/limits/provider', { body: { rate: '10/s' } })).toMatchObject(changed(false));
+    expect(await one('provider')).toMatchObject({
+      ...{ text: '10/s', rate: '10/s', perSecond: 10, queues: [], lent: 0, partitions: [] },
+      by: 'anonymous',
+    });
+    const named = await ask('PATCH /v1/queues/orders/settings', { body: { limits: ['provider'] } });
+    expect(named).toMatchObject({ status: 200, body: { settings: { limits: ['provider'] } } });
+    expect((await one('provider')).queues).toEqual(['orders']);
+    const { entries } = (await ask('GET /v1/audit?limit=50')).body;
+    const told = entries.find(({ verb }: { readonly verb: string }) => verb === 'limits.set');
+    expect(told).toMatchObject({ target: 'provider', reason: 'their terms', after: { rate: '10/s' } });
+    expect(await ask('DELETE /v1/limits/provider')).toMatchObject({
+      status: 400,
+      body: { code: 'bad-input', detail: expect.stringContaining('limit provider is named by orders') },
+    });
+    await ask('PATCH /v1/queues/orders/settings', { body: { limits: [] } });
+    expect(await ask('DELETE /v1/limits/provider')).toMatchObject(changed(true));
+    expect(await ask('DELETE /v1/limits/provider')).toMatchObject(changed(false));
+    expect(await one('provider')).toBeUndefined();
+  });
+
+  test('that cannot be are refused, and so is a queue that names one which is not defined', async () => {
+    const wrong = [
+      ask('PUT /v1/limits/provider', { body: {} }),
+      ask('PUT /v1/limits/provider', { body: { rate: '10/s', concurrency: 3 } }),
+      ask('PUT /v1/limits/Provider', { body: { rate: '10/s' } }),
+      ask('PUT /v1/limits/provider', { body: { concurrency: 0 } }),
+      ask('DELETE /v1/limits/Provider'),
+      ask('PATCH /v1/queues/orders/settings', { body: { limits: ['nobody'] } }),
+    ];
+    for (const answered of await Promise.all(wrong)) expect(answered.status).toBe(400);
+    expect(await ask('GET /v1/limits', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
+    expect((await ask('GET /v1/limits')).body).toEqual({ limits: [] });
+  });
+});
+
 describe('debounced jobs', () => {
   const at = 'POST /v1/queues/index/jobs';
   const debounce = { wait: '1m', max: '5m' };

@@ -154,6 +154,16 @@ describe('a queue', () => {
     expect([status, body.detail]).toEqual([400, expect.stringContaining('say a run time, such as 200ms')]);
   });
 
+  test('says that limits which other queues share hold nobody', async () => {
+    await fill();
+    await api.ask('PUT /v1/limits/provider', { body: { rate: '1/s' } });
+    await api.ask('PATCH /v1/queues/mails/settings', { body: { limits: ['provider'] } });
+    const { assumptions } = await simulated({ runTime: '200ms', until: '6h' });
+    expect(assumptions).toContain(
+      'limits that other queues share hold nobody: provider; nobody knows what these queues will take of them',
+    );
+  });
+
   test('is told on the command line in two columns, with what was assumed', async () => {
     await fill();
     const place = ['--redis', api.redis.url, '--namespace', api.place.namespace];

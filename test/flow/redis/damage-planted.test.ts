@@ -4,11 +4,11 @@
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import { partitionKeys } from '../../../src/redis/keys.ts';
+import { limitKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { examine, examineControl, growth, growthFlaws } from '../../../src/redis/repair/examine.ts';
 import { repair } from '../../../src/redis/repair/repair.ts';
 import { limit } from '../../../src/redis/scripts/gates.ts';
-import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { changeSharedLimits, declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, item, only, T0, usePartition } from '../../support/partition.ts';
 
@@ -310,6 +310,54 @@ test.each([
   await p.redis.set('t:v1:{control}:beat:x', '{}');
   if (ttlMs !== undefined) await p.redis.pexpire('t:v1:{control}:beat:x', ttlMs);
   expect((await examineControl(p.redis, 't')).map(({ what }) => what)).toEqual(['immortal']);
+});
+
+describe('places of a limit that queues share (I24)', () => {
+  const ledger = limitKeys('t', 'places').ledger;
+  const HOUR_AGO = T0 - HOUR_MS;
+  /** Of a row: epoch, seq, share, need, when it asked, three that count nothing here, since, hands on, turns, target. */
+  const row = (share: number, target = share, beatMs = T0) => `1 1 ${share} ${share} ${beatMs} 0 0 0 0 0 0 ${target}`;
+  const told = async () => (await examineControl(p.redis, 't')).map(({ what, name }) => `${what} ${name}`);
+  beforeEach(async () => {
+    const limit = { name: 'places', concurrency: 3, revision: 1, by: 'ada', atMs: HOUR_AGO };
+    await changeSharedLimits(p.redis, 't', () => ({ revision: 1, all: [limit] }));
+    await setQueue(p.redis, { namespace: 't', queue: 'q', limits: ['places'] });
+    await p.redis.hset(ledger, { rule: '1 c 0.000 3', 'q:0': row(2), 'other:0': row(1) });
+    await p.redis.hset(p.keys.meta, 'lent', 'places=c,1:1,0,2');
+  });
+
+  test('are well where they add up, and where a limit has fallen and places are asked back', async () => {
+    expect(await told()).toEqual([]);
+    await p.redis.hset(ledger, { 'q:0': row(3, 2), 'other:0': row(3, 1) });
+    expect(await told()).toEqual([]);
+  });
+
+  test('are not judged before all leaders have asked again', async () => {
+    await p.redis.hset(ledger, { 'q:0': row(3), 'other:0': row(3, 3, HOUR_AGO) });
+    expect(await told()).toEqual([]);
+  });
+
+  test('that a partition has beyond its ledger are found', async () => {
+    await p.redis.hset(p.keys.meta, 'lent', 'places=c,1:1,0,3');
+    expect(await told()).toEqual(['overlent places q:0']);
+    await p.redis.hdel(ledger, 'q:0');
+    expect(await told()).toEqual(['overlent places q:0']);
+  });
+
+  test('that are more than the limit has, and asked back by nobody, are found', async () => {
+    await p.redis.hset(ledger, { 'q:0': row(2), 'other:0': row(2) });
+    expect(await told()).toEqual(['overdrawn places']);
+  });
+
+  test('are not looked at in a ledger of another type, which is told', async () => {
+    await p.redis.set(ledger, 'somebody else');
+    expect(await told()).toEqual([`type ${ledger}`]);
+    await p.redis.del(ledger);
+    await p.redis.hset(ledger, 'rule', '1 c 0.000 3');
+    await p.redis.hdel(p.keys.meta, 'lent');
+    await p.redis.pexpire(ledger, HOUR_MS);
+    expect(await told()).toEqual([`expiring ${ledger}`]);
+  });
 });
 
 describe('what must only grow (I7)', () => {

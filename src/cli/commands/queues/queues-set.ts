@@ -178,6 +178,10 @@ const SENTENCES: {
     paths.length === 0
       ? line`views show all data of ${queue}`
       : line`views show [redacted] in the place of these fields of ${queue}: ${paths.join(', ')}`,
+  limits: (queue, names) =>
+    names.length === 0
+      ? line`${queue} shares no limit with other queues`
+      : line`${queue} shares with other queues that name them: ${names.join(', ')}`,
   broadcast(queue, { isOn, max, bytes, ageMs }) {
     if (!isOn) return line`each job of ${queue} goes to one worker`;
     return line`every subscriber of ${queue} gets each job; kept for those behind: ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`;

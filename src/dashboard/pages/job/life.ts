@@ -31,6 +31,7 @@ export const COLOURS: Readonly<Record<Why, string>> = {
   'group-full': 'gate',
   concurrency: 'gate',
   rate: 'gate',
+  shared: 'gate',
   unasked: 'noworker',
   worker: 'noworker',
   'no-worker': 'noworker',

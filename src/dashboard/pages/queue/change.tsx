@@ -150,6 +150,7 @@ function changeOf({ kind, parts }: SettingRow, values: Values): unknown {
     case 'yes':
       return true;
     case 'paths':
+    case 'names':
       return typedValue(kind, values[ON] ?? '') ?? [];
     case 'limit':
     case 'rates':

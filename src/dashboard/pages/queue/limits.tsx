@@ -4,20 +4,11 @@ import type { LiveQueue } from '../../live.ts';
 import { ratesOf, ratesText } from '../../parts/rates.ts';
 import { bytesText, durationText, numberText, relativeText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
+import { Gauge, type Reading } from './gauge.tsx';
 import type { Why } from './seen.ts';
+import { SharedGauges } from './shared.tsx';
 
 const { limits: said, flow } = words.queue;
-
-interface Gauge {
-  readonly name: string;
-  /** What is used, and of what. */
-  readonly used: string;
-  readonly of: string;
-  /** From 0 to 1. */
-  readonly share: number;
-  readonly isFull: boolean;
-  readonly note: string;
-}
 
 export interface LimitsSeen {
   readonly found: LiveQueue;
@@ -29,6 +20,7 @@ export interface LimitsSeen {
 
 export function Limits({ found, why, settings, groups = [] }: LimitsSeen) {
   const { limits, quota } = found;
+  const shared = settings?.settings.limits ?? [];
   const gauges = [
     rateGauge(found, why, settings),
     concurrencyGauge(found, settings),
@@ -44,37 +36,12 @@ export function Limits({ found, why, settings, groups = [] }: LimitsSeen) {
       </header>
       <ul class="gauges">
         {gauges.map((gauge) => (
-          <One key={gauge.name} {...gauge} />
+          <Gauge key={gauge.name} {...gauge} />
         ))}
+        {shared.length === 0 ? null : <SharedGauges {...{ found, why }} names={shared} />}
         {limits?.perGroup === undefined ? null : <PerGroup groups={groups} limit={limits.perGroup} />}
       </ul>
     </section>
-  );
-}
-
-function One({ name, used, of, share, isFull, note }: Gauge) {
-  const percent = Math.round(Math.min(1, Math.max(0, share)) * 100);
-  return (
-    <li class={isFull ? 'gauge full' : 'gauge'}>
-      <header>
-        <b>{name}</b>
-        <span>
-          <b>{used}</b>
-          {of}
-        </span>
-      </header>
-      <div
-        class="tube"
-        role="meter"
-        aria-valuenow={percent}
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-label={`${name}: ${used}${of}`}
-      >
-        <i style={{ width: `${percent}%` }} />
-      </div>
-      <p>{note}</p>
-    </li>
   );
 }
 
@@ -82,7 +49,7 @@ function rateGauge(
   { limits, perSecond }: LiveQueue,
   why: Why | undefined,
   settings: LimitsSeen['settings'],
-): Gauge | undefined {
+): Reading | undefined {
   // Of two rates the faster one: a look sees a second, and who waits for the slower one is told that it is shut.
   const mostPerSecond = Math.max(0, ...ratesOf(limits).map(({ limit, perMs }) => (limit * 1000) / perMs));
   if (mostPerSecond === 0) return undefined;
@@ -108,7 +75,10 @@ function setterText(settings: LimitsSeen['settings'], setting: string): string {
 }
 
 /** A job that was let through counts from then on, also before a worker has started it. */
-function concurrencyGauge({ limits, running, ready }: LiveQueue, settings: LimitsSeen['settings']): Gauge | undefined {
+function concurrencyGauge(
+  { limits, running, ready }: LiveQueue,
+  settings: LimitsSeen['settings'],
+): Reading | undefined {
   const most = limits?.concurrency;
   if (most === undefined) return undefined;
   const used = Math.min(most, running + ready);
@@ -123,9 +93,9 @@ function concurrencyGauge({ limits, running, ready }: LiveQueue, settings: Limit
   };
 }
 
-function quotaGauges({ quota }: LiveQueue): readonly Gauge[] {
+function quotaGauges({ quota }: LiveQueue): readonly Reading[] {
   if (quota === undefined) return [];
-  const gauge = (name: string, used: number, most: number, text: (value: number) => string): Gauge => ({
+  const gauge = (name: string, used: number, most: number, text: (value: number) => string): Reading => ({
     name,
     used: text(used),
     of: said.of(text(most)),
@@ -139,7 +109,7 @@ function quotaGauges({ quota }: LiveQueue): readonly Gauge[] {
   ];
 }
 
-function slotsGauge({ running, ready, waiting, slots, workers }: LiveQueue): Gauge | undefined {
+function slotsGauge({ running, ready, waiting, slots, workers }: LiveQueue): Reading | undefined {
   if (slots === undefined) return undefined;
   const isFull = slots > 0 && running >= slots;
   const text = flow.workers(workers);
@@ -166,7 +136,7 @@ function PerGroup({ groups, limit }: { readonly groups: readonly Schemas['Group'
   const full = groups.filter(({ isFull }) => isFull).length;
   const fullest = groups.find(({ running, perGroup = limit }) => running / perGroup === most);
   return (
-    <One
+    <Gauge
       name={said.perGroup}
       used={numberText(fullest?.running ?? 0)}
       of={said.of(numberText(fullest?.perGroup ?? limit))}

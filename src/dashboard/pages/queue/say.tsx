@@ -114,6 +114,8 @@ function heldText({ heldBy, nextMs }: Reason, { waiting, limits }: LiveQueue): s
       return say.queueFull(jobs, numberText(limits?.concurrency ?? 0));
     case 'group-full':
       return say.groupFull(jobs);
+    case 'shared':
+      return say.shared(jobs);
     case 'queue-closed':
       return say.closed(jobs, nextMs === undefined ? '–' : clockText(nextMs));
   }

@@ -36,7 +36,7 @@ export function typedValue(kind: Kind, text: string): unknown {
   if (typed === '') return undefined;
   if (typed === NONE && ['limit', 'rate', 'rates', 'word', 'target'].includes(kind)) return false;
   if (kind === 'flag') return typed === 'true';
-  if (kind === 'paths') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
+  if (kind === 'paths' || kind === 'names') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
   if (kind === 'rate') return typedRate(typed);
   if (kind === 'rates') return typedRates(typed);
   if (kind === 'target') return typedTarget(typed);
