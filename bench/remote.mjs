@@ -132,7 +132,7 @@ async function waited(at, { polls, seconds, rounds }) {
   const many = Array.from({ length: AT_ONCE }, () => ({ data: 0, delay: 0 }));
   const atOnce = await run(() => at.client.scheduleMany(queues.remote, many), AT_ONCE);
   await worker.stop();
-  crowd.close();
+  await crowd.close();
   return {
     ...{ kind: 'polls', polls, restScriptsPerSecond: rounded((rest.scripts / rest.ms) * 1000) },
     atOnceScripts: rounded(atOnce.scripts / AT_ONCE),
@@ -172,8 +172,11 @@ function compared({ remote, node }) {
  */
 function openPolls(url, count, started) {
   let isOpen = true;
+  /** @type {Poller[]} */
+  const pollers = [];
   const poll = async () => {
     const poller = new Poller(url);
+    pollers.push(poller);
     /** @type {readonly import('./remote-polls.mjs').End[]} */
     let ends = [];
     while (isOpen) {
@@ -194,8 +197,10 @@ function openPolls(url, count, started) {
       };
       while (!(await isWaiting())) await sleep(100);
     },
-    close() {
+    /** Those that wait are answered. */
+    async close() {
       isOpen = false;
+      for (const poller of pollers) await poller.leave();
     },
   };
 }

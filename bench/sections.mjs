@@ -154,7 +154,7 @@ ${table(
 
 Claims that wait, each of a worker of its own. A job that comes alone is promoted, claimed, and settled with the next claim; the same job of a worker of
 Node takes ${node} scripts. Lateness is from the due time to the answer, or to the handler of Node: medians of turns, and of the ratios of turns that
-follow each other. On a busy machine a p99 says how busy it was.
+follow each other. On a busy machine a p99 says how busy it was. Scripts at rest are those of the daemon and its leader together, and by design at most 2 with 200 claims.
 
 ${table(
   [
