@@ -141,6 +141,7 @@ export class HandOut {
     { owner, cause, entries }: Overdue,
   ): Promise<readonly Delivery[]> {
     const { redis, jobLeaseMs, events } = this.#parts;
+    // @taken-after-a-lease
     const take = { owner, consumer: worker, idleMs: jobLeaseMs, limit: entries.length, entries };
     const { deliveries } = await withRetry('reclaim', () => reclaim(redis, ref, take), this.#policy());
     if (deliveries.length === 0) return deliveries;

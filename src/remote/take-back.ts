@@ -84,6 +84,7 @@ export class TakeBack {
     const { redis, jobLeaseMs } = this.#parts;
     try {
       await proveWritable(redis, ref.keys);
+      // @idle-for-a-lease
       const found = await idleEntries(redis, ref.keys, { idleMs: jobLeaseMs, limit: LOOK_MAX });
       return found.filter(({ owner }) => isRemote(owner));
     } catch (error) {

@@ -218,6 +218,30 @@ export const controls = [
       },
     ],
   },
+  {
+    id: 'N17',
+    title: 'a run over HTTP is taken from a worker that beats',
+    row: 'F117',
+    change: {
+      // Nothing breaks, and handlers run for longer than two looks.
+      workload: { jobs: 150, callsMs: 12_000, nearMs: 800, farMs: 2000, groups: 60, workMs: [700, 1500], throws: 0 },
+      inject: ({ sleep }) => sleep(12_000),
+      pass: () => [],
+    },
+    expected: ['DUP-START', 'OVERLAP', 'OVER-GROUP'],
+    patches: [
+      {
+        file: 'dist/remote/take-back.js',
+        mark: 'idle-for-a-lease',
+        edit: (line) => line.replace('idleMs: jobLeaseMs', 'idleMs: 100'),
+      },
+      {
+        file: 'dist/remote/hand-out.js',
+        mark: 'taken-after-a-lease',
+        edit: (line) => line.replace('idleMs: jobLeaseMs', 'idleMs: 100'),
+      },
+    ],
+  },
 ];
 
 /**

@@ -21,18 +21,18 @@ import { portSource } from '../../../src/embedded/port.mjs';
 
 const SLOTS = 4;
 const HANDLERS = fileURLToPath(new URL('./remote/', import.meta.url));
+const CLIENTS = fileURLToPath(new URL('../../../clients/', import.meta.url));
 const MODULE = 'github.com/duestream/duestream/clients/go';
 const run = promisify(execFile);
 
 /**
  * @param {object} parts
  * @param {string} parts.folder of the run
- * @param {string} parts.product
  * @param {number} parts.daemons
  * @param {object} parts.settings of the queue
  * @returns {Promise<Remote>}
  */
-export async function openRemote({ folder, product, daemons, settings }) {
+export async function openRemote({ folder, daemons, settings }) {
   const python = await pythonOf();
   if (python === undefined) throw new Error(whyNoPython());
   const ports = await Promise.all(Array.from({ length: daemons }, portSource()));
@@ -40,9 +40,9 @@ export async function openRemote({ folder, product, daemons, settings }) {
   const forPython = {
     path: python,
     args: [join(HANDLERS, 'handlers.py')],
-    env: { PYTHONPATH: join(product, 'clients/python'), PYTHONDONTWRITEBYTECODE: '1' },
+    env: { PYTHONPATH: join(CLIENTS, 'python'), PYTHONDONTWRITEBYTECODE: '1' },
   };
-  const go = await goProgram(folder, product);
+  const go = await goProgram(folder);
   const forGo = go === undefined ? forPython : { path: go, args: [], env: {} };
   const config = join(folder, 'daemon.json');
   writeFileSync(config, JSON.stringify({ queues: { chaos: settings } }));
@@ -75,14 +75,14 @@ async function pythonOf() {
   return (await run(python, ['-c', 'import sys; print(sys.executable)'])).stdout.trim();
 }
 
-/** @param {string} folder @param {string} product @returns {Promise<string | undefined>} nothing where Go cannot be had */
-async function goProgram(folder, product) {
+/** @param {string} folder @returns {Promise<string | undefined>} nothing where Go cannot be had */
+async function goProgram(folder) {
   const [go] = await findOnPath('go', process.env.PATH);
   if (go === undefined) return undefined;
   const cwd = join(folder, 'handlers-go');
   mkdirSync(cwd);
   copyFileSync(join(HANDLERS, 'handlers.go'), join(cwd, 'main.go'));
-  const uses = `require ${MODULE} v0.0.0\nreplace ${MODULE} => ${join(product, 'clients/go')}\n`;
+  const uses = `require ${MODULE} v0.0.0\nreplace ${MODULE} => ${join(CLIENTS, 'go')}\n`;
   writeFileSync(join(cwd, 'go.mod'), `module handlers\ngo 1.19\n${uses}`);
   const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off' };
   await run(go, ['build', '-o', 'handlers', '.'], { cwd, env });

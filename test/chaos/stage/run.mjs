@@ -207,7 +207,7 @@ async function play({ row, settings, folder, endings }) {
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
   const { lingerMs, slackMs, stillMs, env: pace } = paceOf(settings);
   const env = { ...pace, ...row.env, ...special.actorEnv, ...envOf(row, mode) };
-  const remote = await remoteOf(row, { folder, product });
+  const remote = await remoteOf(row, folder);
   const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks, remote });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
@@ -278,10 +278,10 @@ function envOf({ partitions, gates, aheadMs }, mode) {
   };
 }
 
-/** @param {Row} row @param {{ folder: string, product: string }} where */
-async function remoteOf({ remote, partitions = PARTITIONS.length, gates, daemons = DAEMONS }, where) {
+/** @param {Row} row @param {string} folder */
+async function remoteOf({ remote, partitions = PARTITIONS.length, gates, daemons = DAEMONS }, folder) {
   if (!remote) return undefined;
-  return openRemote({ ...where, daemons, settings: { partitions, ...(gates && settingsOf(gates)) } });
+  return openRemote({ folder, daemons, settings: { partitions, ...(gates && settingsOf(gates)) } });
 }
 
 /** As a queue is defined with them. @param {import('../judge/gates.mjs').Limits} limits */
