@@ -26,6 +26,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { ARGUMENTS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
+import type { BatchJob, BatchJobParts } from './batch.ts';
 import { effectsOf, planCommitted } from './commit-jobs.ts';
 import type { HandlerCalls, HandlerContext, HandlerLog } from './handlers.ts';
 
@@ -37,8 +38,16 @@ export function startedJob(
   return new StartedJob(queue, start);
 }
 
-/** A class: one is made for each job, copying would cost fifteen times as much, and few handlers ask for the mark. */
-class StartedJob implements Job<never> {
+/** The same job with what is its own in a batch, where one call has many jobs and no context of each. */
+export function inBatch(job: Job<never>, own: BatchJobParts): BatchJob<never> {
+  return StartedJob.inBatch(job, own);
+}
+
+/**
+ * A class: one is made for each job, copying would cost fifteen times as much, and few handlers ask for the mark. The handler of a
+ * batch gets the same jobs.
+ */
+class StartedJob implements BatchJob<never> {
   readonly id: string;
   readonly bare: boolean;
   readonly queue: string;
@@ -54,6 +63,13 @@ class StartedJob implements Job<never> {
   readonly crashes: number;
   readonly history: Job['history'];
   readonly #record: string;
+  #own: BatchJobParts | undefined = undefined;
+
+  static inBatch(job: Job<never>, own: BatchJobParts): BatchJob<never> {
+    if (!(#own in job)) throw new Error(`job ${job.id} of a batch was not started here`);
+    job.#own = own;
+    return job;
+  }
 
   constructor(queue: string, { life, record, dueMs }: Parameters<typeof startedJob>[1]) {
     const { member, started } = life;
@@ -76,6 +92,23 @@ class StartedJob implements Job<never> {
 
   get mark(): string {
     return lifeMarkOf(this.#record);
+  }
+
+  get token(): string {
+    return this.#inBatch.token;
+  }
+
+  get signal(): AbortSignal {
+    return this.#inBatch.signal;
+  }
+
+  get log(): BatchJobParts['log'] {
+    return this.#inBatch.log;
+  }
+
+  get #inBatch(): BatchJobParts {
+    if (this.#own === undefined) throw new Error(`job ${this.id} is in no batch; what it asks for is in the context`);
+    return this.#own;
   }
 }
 

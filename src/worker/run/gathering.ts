@@ -23,6 +23,7 @@ import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { type Batch, type BatchHandler, type BatchJob, type BatchTarget, GATED_WAIT_MS_MAX } from './batch.ts';
+import { inBatch } from './context.ts';
 import type { HandlerCalls, HandlerContext } from './handler-context.ts';
 import type { InFlight, InFlightEntry } from './in-flight.ts';
 
@@ -245,7 +246,7 @@ class CalledBatch implements Batch<never> {
     this.group = group;
     this.deadlineMs = deadlineMs;
     this.log = log;
-    this.jobs = places.map((place) => new JobOfBatch(place));
+    this.jobs = places.map(({ job, context }) => inBatch(job, context));
     this.fail = (target, error) => void this.#said.set(this.#placeOf(target, 'fail'), { thrown: error });
     this.defer = (target, delay, options) =>
       void this.#said.set(this.#placeOf(target, 'defer'), { thrown: new Defer(delay, options) });
@@ -301,55 +302,5 @@ class CalledBatch implements Batch<never> {
     const found = this.#places.find(({ job }) => isIt(job));
     if (found) return found;
     throw new DuestreamError('bad-input', `${what} was given ${show(target)}; allowed: a job of this batch, or its id`);
-  }
-}
-
-/** A class, as a handler may ask for the mark of the job, which is made when somebody asks. */
-class JobOfBatch implements BatchJob<never> {
-  readonly id: string;
-  readonly bare: boolean;
-  readonly queue: string;
-  readonly name: string;
-  readonly data: never;
-  readonly headers: Job['headers'];
-  readonly set: Job['set'];
-  readonly dueMs: number;
-  readonly askedDueMs: number;
-  readonly attempt: number;
-  readonly failures: number;
-  readonly crashes: number;
-  readonly history: Job['history'];
-  readonly token: string;
-  readonly #place: Place;
-
-  constructor(place: Place) {
-    const { job, context } = place;
-    this.#place = place;
-    this.id = job.id;
-    this.bare = job.bare;
-    this.queue = job.queue;
-    this.name = job.name;
-    this.data = job.data;
-    this.headers = job.headers;
-    this.set = job.set;
-    this.dueMs = job.dueMs;
-    this.askedDueMs = job.askedDueMs;
-    this.attempt = job.attempt;
-    this.failures = job.failures;
-    this.crashes = job.crashes;
-    this.history = job.history;
-    this.token = context.token;
-  }
-
-  get mark(): string {
-    return this.#place.job.mark;
-  }
-
-  get signal(): AbortSignal {
-    return this.#place.context.signal;
-  }
-
-  get log(): HandlerContext['log'] {
-    return this.#place.context.log;
   }
 }
