@@ -49,7 +49,23 @@ type Job struct {
 func (job *Job) Progress(fraction float64, text string) {
 	job.mu.Lock()
 	defer job.mu.Unlock()
-	job.told = map[string]any{"progress": fraction, "text": text}
+	told := map[string]any{"progress": fraction, "text": text}
+	if turns, ok := job.told["spent"]; ok {
+		told["spent"] = turns
+	}
+	job.told = told
+}
+
+// Spent says how many turns of the rate this start has really used, in all, in a queue with costs: with the next beat, or with the end.
+func (job *Job) Spent(turns int) {
+	job.mu.Lock()
+	defer job.mu.Unlock()
+	told := map[string]any{}
+	for name, value := range job.told {
+		told[name] = value
+	}
+	told["spent"] = turns
+	job.told = told
 }
 
 func (job *Job) end(why error) {
@@ -276,6 +292,11 @@ func (w *worker) run(ctx context.Context, job *Job) {
 		return
 	}
 	end["run"] = job.Run
+	job.mu.Lock()
+	if turns, ok := job.told["spent"]; ok {
+		end["spent"] = turns
+	}
+	job.mu.Unlock()
 	w.mu.Lock()
 	w.ends = append(w.ends, end)
 	w.mu.Unlock()

@@ -1,7 +1,7 @@
 -- carrying: a partition gets other rates, and what was started before counts.
 -- GIVES   carriedOver(meta, before, share, now, micros): fields of K:meta that are others now, and
 --         their values
--- NEEDS   gate
+-- NEEDS   gate, rates
 -- RULE    As many turns as were used stay used, at the rate of now; of two rates those of the one
 --         that has more. A rate that stays has its arrival. What a second rate had used that an
 --         older process took away is still in gate2, and counts in its microseconds.

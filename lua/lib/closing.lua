@@ -1,7 +1,7 @@
 -- closing: nobody of a group, or of the queue, is let through until a time.
 -- GIVES   close(keys, gate, group, untilMs, text, by): group '' = the queue; by nil: a handler asks
 --         for it; whether it is closed for longer than before
--- NEEDS   gate, own, diary
+-- NEEDS   rates, own, diary
 -- RULE    The longest wins. The mark in gate of K:meta that some group is closed comes first: a
 --         call that is cut off then has closed nothing, and the same call does it all. The diary
 --         tells of it, but not of groups that handlers close: they would push all else out.

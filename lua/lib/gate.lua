@@ -7,15 +7,13 @@
 --         of their own, - = there are none; hasOwn: own has to be asked for each group; isStrict:
 --         who was let through has its group until it is over, holdsDead: or as long as it is a dead
 --         letter; lettersIn(share): s = strict, sh = and dead letters hold groups, or nothing;
+--         hasCosts: a job may cost more than one turn; debt: so many turns it may owe;
 --         needsMark(share): older processes do not know all of it; names, with commas between:
 --         limits that other queues have as well, see the part lent; second: of two rates the slower
---         one. Of one rate, and of that of a group: turnsIn(gate): so many it allows now;
---         nextLookMs(gate): when it allows one more than now; aheadBy(gate, ahead, before): how far
---         the arrival is ahead, in us, where it was so far at an interval of before. Of all rates
---         of a partition: ratesIn(meta, gate): one by one; allowed(meta, gate): so many they allow
---         now; nextTurnMs(meta, gate): when they allow one more than now; use(meta, gate, count):
---         so many are used; refund(meta, gate, count): so many were used for nothing;
---         gateText(gate): what gate of K:meta keeps
+--         one. Of one rate, and of that of a group: turnsIn(gate): so many it allows now, below 0
+--         where some are owed; nextLookMs(gate): when it allows one more than now; aheadBy(gate,
+--         ahead, before): how far the arrival is ahead, in us, where it was so far at an interval
+--         of before; gateText(gate): what gate of K:meta keeps. Of all rates: see the part rates
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
 --         the rate. It may be ahead of now by what a burst and 50 ms of delay allow, and by one
 --         turn more. What is ahead by more, after a step of the clock, is cut to where one turn is
@@ -24,15 +22,19 @@
 --         partitions than a burst, each has places in time that are its own: of each interval
 --         one, at its part of it. The arrival is such a place, and a turn may be used up to a burst
 --         and half of the time from one place to the next, of any partition, before it. So no two
---         partitions start at once after a while without starts. Of two rates both hold, and each
---         turn is one of both: gate2 of K:meta has the arrival of the second, and is read where it
---         is asked for, so that a queue with one rate pays nothing for it.
+--         partitions start at once after a while without starts. Where jobs cost more than one
+--         turn, a rate may owe any number of them, and nothing is cut, see the part rates.
 local function lettersIn(share)
   return (share .. ' '):match(' (sh?) ')
 end
 
+local function hasCostsIn(share)
+  return (share .. ' '):find(' c ', 1, true) ~= nil
+end
+
 local function needsMark(share)
   return lettersIn(share) ~= nil or share:find(' r%d') ~= nil or share:find(' l%w') ~= nil
+    or hasCostsIn(share)
 end
 
 local function takePlaces(rate, text)
@@ -42,8 +44,9 @@ local function takePlaces(rate, text)
   rate.phase, rate.tolerance = nth * apart, 50000 + (whole - 0.5) * apart
 end
 
-local function secondOf(micros, interval, burst, places)
-  local second = { interval = tonumber(interval), burst = tonumber(burst), micros = micros }
+local function secondOf(gate, interval, burst, places)
+  local second = { interval = tonumber(interval), burst = tonumber(burst) }
+  second.micros, second.debt = gate.micros, gate.debt
   takePlaces(second, places)
   return second
 end
@@ -64,6 +67,8 @@ local function gateOf(share, used, now, micros)
   gate.isShut = not interval or gate.queueClosed > now
   local letters = lettersIn(share)
   gate.isStrict, gate.holdsDead = letters, letters == 'sh'
+  gate.hasCosts = hasCostsIn(share)
+  gate.debt = gate.hasCosts and math.huge or 1
   local pace, most, lengths = (more or ''):match('^ ([%d.]+) (%d+) ([%d,-]+) ')
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own
@@ -73,7 +78,7 @@ local function gateOf(share, used, now, micros)
   local slower, most2, places = (more or ''):match(' r([%d.]+),(%d+)(%S*)')
   if slower then
     --@lazy
-    gate.second = secondOf(gate.micros, slower, most2, places)
+    gate.second = secondOf(gate, slower, most2, places)
   end
   return gate
 end
@@ -88,7 +93,7 @@ local function turnsIn(gate)
   local latest = gate.micros + toleranceOf(gate)
   -- A microsecond is for what is lost in the sum of large numbers.
   -- @too-far-ahead
-  if gate.arrival > latest + gate.interval + 1 then
+  if gate.arrival > latest + gate.debt * gate.interval + 1 then
     gate.arrival = latest
   end
   gate.arrival = math.max(gate.arrival, gate.micros)
@@ -111,53 +116,7 @@ local function gateText(gate)
     gate.queueClosed, gate.groupsClosed)
 end
 
-local function ratesIn(meta, gate)
-  local second = gate.second
-  if not second then return { gate } end
-  second.arrival = second.arrival or tonumber(redis.call('HGET', meta, 'gate2') or 0)
-  return { gate, second }
-end
-
-local function allowed(meta, gate)
-  local second = ratesIn(meta, gate)[2]
-  return second and math.min(turnsIn(gate), turnsIn(second)) or turnsIn(gate)
-end
-
-local function nextTurnMs(meta, gate)
-  local look = nextLookMs(gate)
-  if gate.second then
-    --@lazy
-    local second = ratesIn(meta, gate)[2]
-    local other, isShut, isOtherShut = nextLookMs(second), turnsIn(gate) < 1, turnsIn(second) < 1
-    -- A rate that has turns left keeps nobody.
-    if isOtherShut then
-      look = isShut and math.max(look, other) or other
-    elseif not isShut then
-      look = math.min(look, other)
-    end
-  end
-  return look
-end
-
-local function use(meta, gate, count)
-  gate.arrival = gate.arrival + count * gate.interval
-  local words, second = { 'gate', gateText(gate) }, count ~= 0 and ratesIn(meta, gate)[2]
-  if second then
-    --@lazy
-    second.arrival = math.max(0, second.arrival + count * second.interval)
-    words[3], words[4] = 'gate2', ('%.2f'):format(second.arrival)
-  end
-  redis.call('HSET', meta, unpack(words))
-end
-
 local function aheadBy(gate, ahead, before)
-  local most = toleranceOf(gate) + gate.interval
+  local most = toleranceOf(gate) + gate.debt * gate.interval
   return math.min(most, before > 0 and ahead / before * gate.interval or ahead)
-end
-
-local function refund(meta, gate, count)
-  -- @something-back
-  if count > 0 and gate.interval > 0 then
-    use(meta, gate, -math.min(count, math.floor(gate.arrival / gate.interval)))
-  end
 end

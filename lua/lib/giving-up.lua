@@ -1,15 +1,16 @@
 -- giving-up: entries leave ready otherwise than by a completion, and whoever waits for the room
 -- they leave is let through.
 -- GIVES   giveUp(keys, state, now, micros, entries, members, unused, isOver): state is gates,
---         gate and paused of K:meta; unused: the members for which no handler has run, whose turns
---         of the rate are given back, or false; isOver: as leaveReady has it
--- NEEDS   gate, own, pausing, leaving, letting-through
+--         gate and paused of K:meta; unused: by entry, true where no handler has run, so that its
+--         turns of the rate are given back; isOver: as leaveReady has it
+-- NEEDS   gate, costs, pausing, leaving, letting-through
 -- RULE    The bell rings in the same call, so that nobody has to notice the room.
 local function giveUp(keys, state, now, micros, entries, members, unused, isOver)
-  local gate
+  local gate, charges
   if state[1] then
     --@lazy
     gate = gateOf(state[1], state[2], now, micros)
+    charges = chargesOf(keys.ready, gate, entries, members, unused)
   end
   if state[3] then
     --@lazy
@@ -18,7 +19,7 @@ local function giveUp(keys, state, now, micros, entries, members, unused, isOver
   leaveReady(keys, gate, entries, members, isOver)
   if gate then
     --@lazy
-    refundAll(keys, gate, unused or {})
+    refundAll(keys, gate, charges)
     if not state[3] then
       -- @ring-bell
       ringBell(keys, gate)

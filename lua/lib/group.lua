@@ -3,7 +3,8 @@
 --         undeliveredIn(ready, cap): how many entries nobody has read, or, where there are fewer
 --         than cap in all, how many there are, which is cheaper to know; ensureGroup(ready,
 --         entries): makes it where there is no stream, which has no entries; addReady(ready,
---         member, due): a new entry, of which it gives the id, and the group before the first one
+--         member, due, ...): a new entry, of which it gives the id, and the group before the first
+--         one; behind the due time what the entry says besides
 -- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush. An
 --         entry that a cut call has deleted and not acknowledged is held without being there, so
 --         more may be held than there are.
@@ -26,10 +27,10 @@ local function ensureGroup(ready, entries)
   redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM')
 end
 
-local function addReady(ready, member, due)
-  local entry = redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due)
+local function addReady(ready, member, due, ...)
+  local entry = redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due, ...)
   -- @at-once
   if entry then return entry end
   ensureGroup(ready, 0)
-  return (redis.call('XADD', ready, '*', 'member', member, 'due', due))
+  return (redis.call('XADD', ready, '*', 'member', member, 'due', due, ...))
 end

@@ -23,7 +23,7 @@ end
 
 local function paceOf(limit, now, micros, arrival)
   local tolerance = (limit.most - 1) * limit.pace + 100000
-  return { interval = limit.pace, burst = limit.most, tolerance = tolerance, now = now,
+  return { interval = limit.pace, burst = limit.most, tolerance = tolerance, debt = 1, now = now,
     micros = micros or now * 1000, arrival = arrival }
 end
 

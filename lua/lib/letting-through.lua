@@ -3,11 +3,13 @@
 --         whether a bound ended the call. ringBell(keys, gate): where somebody waits and ready has
 --         nothing that nobody has read, one job is let through, which wakes a worker; gate.first is
 --         the first entry that this call has added
--- NEEDS   group, gate, own, opening, turns, heads, shutting, lent
+-- NEEDS   group, rates, own, costs, opening, turns, heads, shutting, lent
 -- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, who has a group
 --         in strict order, their holds, then scheduled, the line and the lanes. An entry whose
 --         member is still in scheduled was cut off, and start drops it. A call visits 200 lanes and
---         reads 1,000 places. Whoever takes a job rings the bell for the next worker.
+--         reads 1,000 places. Whoever takes a job rings the bell for the next worker. Where jobs
+--         may cost more than one turn, a round is of one job, as the next one has only the turns
+--         that this one leaves; each KiB of its record counts as a place that was read.
 local function addThrough(keys, gate, call, heads, turns)
   local holds, members, gone, kept = {}, {}, call.gone, {}
   for _, lane in ipairs(turns) do
@@ -16,7 +18,8 @@ local function addThrough(keys, gate, call, heads, turns)
     local job = head.jobs[head.next]
     if job then
       local member = call.members[job]
-      local entry = addReady(keys.ready, member, ('%d'):format(call.dues[job]))
+      local due = ('%d'):format(call.dues[job])
+      local entry = addReady(keys.ready, member, due, unpack(call.said))
       gate.first = gate.first or entry
       if head.group ~= '' then
         holds[#holds + 1], holds[#holds + 2] = 0, head.group .. '\0' .. entry
@@ -47,10 +50,16 @@ local function round(keys, gate, call, count)
   local turns = turnsOf(lists or found, gate.clocks, count)
   local heads = headsOf(keys, gate, call, turns)
   local given = judgeHeads(keys, gate, call, heads)
+  local used = given
+  if gate.hasCosts and given > 0 then
+    --@lazy
+    local cost, size = costIn(keys, call.members[heads[1].jobs[1]])
+    call.reads, call.said, used = call.reads + size / 1024, { costWords(gate, cost) }, cost
+  end
   drawAlong(found, gate.clocks)
   -- @some-given
   if given > 0 then
-    use(keys.meta, gate, given)
+    use(keys.meta, gate, used)
   end
   if gate.names then
     useLent(keys, gate, given)
@@ -58,7 +67,7 @@ local function round(keys, gate, call, count)
   if gate.hasOwn then
     for _, head in ipairs(heads) do
       if head.own then
-        useOwn(keys, head.own, #head.jobs)
+        useOwn(keys, head.own, gate.hasCosts and used or #head.jobs)
       end
     end
   end
@@ -80,14 +89,18 @@ local function letThrough(keys, gate, count)
   if gate.names then
     room = math.min(room, lentRoom(keys, gate))
   end
-  local given, call = 0, { visits = 0, reads = 0, stale = {}, gone = {} }
+  local atOnce = gate.hasCosts and 1 or 64
+  local given, call = 0, { visits = 0, reads = 0, stale = {}, gone = {}, said = {} }
   -- @endless-rounds
   while given < room and call.visits < 200 and call.reads < 1000 do
-    local some = round(keys, gate, call, math.min(room - given, 64))
+    local some = round(keys, gate, call, math.min(room - given, atOnce))
     if not some and not openTimed(keys, gate) then
       break
     end
     given = given + (some or 0)
+    if gate.hasCosts then
+      room = math.min(room, given + allowed(keys.meta, gate))
+    end
   end
   -- @bounds
   return given, call.visits >= 200 or call.reads >= 1000

@@ -2,7 +2,7 @@
 -- ready where nobody waits.
 -- GIVES   admit(keys, gate, list, most, gone): a list of {member, due, text}, text is the due time;
 --         how many went into ready, most at the most, whose members are added to gone
--- NEEDS   group, gate, line, own, keeping, sooner, lanes, opening, lent
+-- NEEDS   group, rates, line, own, costs, keeping, sooner, lanes, opening, lent
 -- RULE    In line first, then the lanes, and the score in scheduled last, which says that the job
 --         waits: what a cut call leaves is a stale place and a lane that is open for nothing. The
 --         priority of a job is its tag =high or =low: 0 = high, 1 = normal, 2 = low. In strict
@@ -69,7 +69,7 @@ local function lineUp(keys, gate, list)
 end
 
 local function letPast(keys, gate, list, most, gone)
-  local rest, kept, words, keeper = {}, {}, {}, nil
+  local rest, kept, words, keeper, costs = {}, {}, {}, nil, nil
   -- @turns-past
   if gate.isShut or #list > math.min(most, allowed(keys.meta, gate)) then return list end
   -- @nobody-waits
@@ -79,9 +79,14 @@ local function letPast(keys, gate, list, most, gone)
   if gate.concurrency > 0 and #list > free then return list end
   -- @lent-past
   if gate.names and #list > lentRoom(keys, gate) then return list end
+  if gate.hasCosts then
+    --@lazy
+    costs = costsPast(keys, gate, list)
+    if not costs then return list end
+  end
   -- @rate-past
   if gate.interval > 0 then
-    use(keys.meta, gate, #list)
+    use(keys.meta, gate, costs and costs.sum or #list)
   end
   if gate.names then
     useLent(keys, gate, #list)
@@ -90,19 +95,20 @@ local function letPast(keys, gate, list, most, gone)
     --@lazy
     kept, keeper = keptIn(keys, groupsOf(list)), keeperOf
   end
-  for _, job in ipairs(list) do
-    local group = groupIn(job.member)
+  local unused = 0
+  for nth, job in ipairs(list) do
+    local group, cost = groupIn(job.member), costs and costs[nth] or 1
     local room, own = freeIn(keys, gate, group)
     -- @has-room
     local has = kept[group] and room > 0 and keeper(keys, gate, kept[group])
     local isOther = has and has.member ~= job.member
     if room <= 0 or isOther or own and ownTurns(gate, own) <= 0 then
-      rest[#rest + 1] = job
+      rest[#rest + 1], unused = job, unused + cost
     else
       if own then
-        useOwn(keys, own, 1)
+        useOwn(keys, own, cost)
       end
-      local entry = addReady(keys.ready, job.member, job.text)
+      local entry = addReady(keys.ready, job.member, job.text, costWords(gate, cost))
       gate.first = gate.first or entry
       if group ~= '' then
         -- @hold-past
@@ -115,7 +121,7 @@ local function letPast(keys, gate, list, most, gone)
   if gate.isStrict and #words > 0 then
     redis.call('HSET', keys.order, unpack(words))
   end
-  refund(keys.meta, gate, #rest)
+  refund(keys.meta, gate, unused)
   if gate.names then
     useLent(keys, gate, -#rest)
   end

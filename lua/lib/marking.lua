@@ -1,5 +1,5 @@
 -- marking: a queue begins or ends to have limits that older processes do not know: strict order,
--- two rates, or limits that it shares with others.
+-- two rates, limits that it shares with others, or costs of jobs.
 -- GIVES   hasMark(paused, share): paused of K:meta has the mark that a share asks for, and no
 --         other; keepMarked(keys, paused, share, words): writes these fields of K:meta, of which
 --         gates is one, and the mark; endOrder(keys, before, paused, share): where the share ends

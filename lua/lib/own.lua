@@ -4,10 +4,9 @@
 --         groupClosed}, of which turnsIn of gate takes interval, burst, arrival and micros;
 --         pending: so many jobs of it may wait or run, nil = as of all groups;
 --         ownTurns(gate, own): so many it may have now; whenMore(gate, own): ms when it may have
---         one more; useOwn(keys, own, count): so many are used, or given back; refundAll(keys,
---         gate, members): the turns of these were used for nothing; ownText(own): its state, as
---         K:groups has it; isIdle(keys, gate, group): nothing of its state is left
--- NEEDS   line, gate
+--         one more; useOwn(keys, own, count): so many are used, or given back; ownText(own): its
+--         state, as K:groups has it; isIdle(keys, gate, group): nothing of its state is left
+-- NEEDS   gate
 -- RULE    K:groups has two fields of a group. Its name: the arrival of its rate, and until when it
 --         is closed and why, as long as either is ahead of now; then, behind a byte 1, when it last
 --         had a turn, and the interval of the rate of then. With another rate the turns that were
@@ -38,7 +37,12 @@ local function ownOf(keys, gate, group)
   own.weight = tonumber(weight or nil) or 1
   own.pending = tonumber(pending or nil)
   own.arrival, own.groupClosed = tonumber(arrival or 0), tonumber(groupClosed or 0)
-  own.since, own.pace = tonumber(since or own.micros), tonumber(pace)
+  own.since, own.pace, own.debt = tonumber(since or own.micros), tonumber(pace), gate.debt
+  -- @back-with-clock
+  if gate.hasCosts and own.since > own.micros then
+    own.arrival = math.max(0, own.arrival - (own.since - own.micros))
+    own.since, own.isBack = own.micros, true
+  end
   if pace and own.interval > 0 and own.pace ~= own.interval then
     own.arrival = own.since + aheadBy(own, own.arrival - own.since, own.pace)
     own.pace = own.interval
@@ -63,21 +67,13 @@ local function ownText(own)
 end
 
 local function useOwn(keys, own, count)
-  if own.interval == 0 or count == 0 then return end
+  -- What the clock took back is written also where nothing is used.
+  if own.interval == 0 or count == 0 and not own.isBack then return end
+  own.isBack = nil
   own.arrival = math.max(0, own.arrival + count * own.interval)
   -- @used
   own.since, own.pace = count > 0 and own.micros or own.since, own.interval
   redis.call('HSET', keys.groups, own.group, ownText(own))
-end
-
-local function refundAll(keys, gate, members)
-  refund(keys.meta, gate, #members)
-  for _, member in ipairs(gate.hasOwn and members or {}) do
-    local group = groupIn(member)
-    if group ~= '' then
-      useOwn(keys, ownOf(keys, gate, group), -1)
-    end
-  end
 end
 
 local function isIdle(keys, gate, group)

@@ -4,11 +4,11 @@
 --         pauseIn(paused, share): the same, or the mark where gates of K:meta, which is share, does
 --         not say what it is for; pausedAs(mark, said): both as paused has them, nothing = neither
 -- NEEDS   gate
--- RULE    In a queue in strict order, with two rates or with limits that others share, paused
---         begins with a mark and the least version, and what a real pause says comes behind it.
---         Older scripts take that for a pause, and start nothing. Where the mark is there and gates
---         does not say why, an older process has written gates: the mark is taken for a pause,
---         until the leader has given the rest back.
+-- RULE    In a queue in strict order, with two rates, with limits that others share or with costs
+--         of jobs, paused begins with a mark and the least version, and what a real pause says
+--         comes behind it. Older scripts take that for a pause, and start nothing. Where the mark
+--         is there and gates does not say why, an older process has written gates: the mark is
+--         taken for a pause, until the leader has given the rest back.
 local function versionIn(paused)
   return (paused or ''):match('^!%S+')
 end

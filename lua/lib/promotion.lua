@@ -4,7 +4,7 @@
 --         entry that was added; state is token, paused, wake and n.promoted of K:meta; gate is nil,
 --         or that of a gated queue with `wanted`: so many may be let through, and `lineMax`; other
 --         fields of K:meta that are to be written when something has moved come last, with values
--- NEEDS   group, odd-member, advertise, opening, lining-up, letting-through, line, gate
+-- NEEDS   group, odd-member, advertise, opening, lining-up, letting-through, line, rates
 -- RULE    A worker reads ready with src/worker/fetch/stream-fetcher.ts, in a cluster with
 --         polling-fetcher.ts. Entries are added before exactly the ids read are removed. Most
 --         passes move one job: so the first read is of two members, whether they are due or not,

@@ -7,9 +7,7 @@
 --         a worker has started it that is lost since: its handler has run in that turn.
 local function leaveEntry(call, job)
   call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
-  if not job.hasBegun then
-    call.unused[#call.unused + 1] = job.member
-  end
+  call.unused[job.entry] = not job.hasBegun
 end
 
 local function leaveOffer(call, job)

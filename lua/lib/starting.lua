@@ -8,7 +8,7 @@
 --         them since; else this very script did, and first is the entry from which on all were
 --         added there as well, and so are not in scheduled and have their holds. What became of
 --         each is added to call.started or call.others, as start replies it
--- NEEDS   run, mint, own, leaving, start-one, offered
+-- NEEDS   run, mint, costs, leaving, start-one, offered
 -- RULE    In a gated queue an entry that is turned away gives its turn of the rate back, and one
 --         that is started has its hold, whatever became of that before. Records are read one, two,
 --         four and then eight at a time, fewer where they are large, until one more as large as the
@@ -132,10 +132,15 @@ local function startEntries(keys, call, entries, isGiven, first)
   for at = 3 * from - 2, #entries, 3 do
     call.others[#call.others + 1] = { entries[at], entries[at + 1], entries[at + 2], 'later' }
   end
+  local charges
+  if call.gate and call.gone[1] then
+    --@lazy
+    charges = chargesOf(keys.ready, call.gate, call.gone, call.left, call.unused)
+  end
   leaveReady(keys, call.gate, call.gone, call.left, 'ask')
   if call.gate then
     --@lazy
-    refundAll(keys, call.gate, call.unused)
+    refundAll(keys, call.gate, charges or {})
     holdAll(keys.holds, begun, first)
   end
   call.gone, call.left, call.unused = {}, {}, {}

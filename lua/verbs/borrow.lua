@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- borrow: a partition takes what ledgers have lent it, lets jobs through with that, and says what
 -- it can use and what it could give back.
--- USES  clock, tombstone, group, digits, line, gate, pausing, lent, nudge, own, keeping, lanes,
---       opening, turns, heads, shutting, letting-through
+-- USES  clock, tombstone, group, digits, line, gate, rates, pausing, lent, nudge, own, charge,
+--       costs, keeping, lanes, opening, turns, heads, shutting, letting-through
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 line  6 lanes  7 holds  8 groups  9 order
 --       10 work  11 wake  12 jobs
 -- ARGV  1 now  2 term

@@ -3,8 +3,8 @@
 -- letter.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, sets, digits, weight, nudge,
 --       callback, end-tags, claim, dead-letter, compensate, settle, again, group, head, let-go,
---       line, gate, lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
---       shutting, letting-through, giving-up, named, past
+--       line, gate, rates, lent, pausing, own, charge, costs, keeping, lanes, opening, yielding,
+--       leaving, turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 order  15 work  16 logs  17 past  18 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
@@ -95,5 +95,5 @@ if not livesOn then
   -- @forget-run
   redis.call('HDEL', runs, member)
 end
-giveUp(keys, state, now, micros, { entry }, { member }, false, true)
+giveUp(keys, state, now, micros, { entry }, { member }, {}, true)
 return isCancelled and { 'cancelled' } or { 'ok', deadLetter }

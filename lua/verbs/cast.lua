@@ -3,7 +3,7 @@
 -- and are over with that. What another leader made ready and nobody has read comes along.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, digits, group, lateness, dead-letter,
 --       named, past, sets, nudge, callback, end-tags, nonsense, adopt, odd-member, advertise,
---       take-back, closed-tags, cast-one, cast-entries, casting, cast-bounds
+--       charge, take-back, closed-tags, cast-one, cast-entries, casting, cast-bounds
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 --       10 tags  11 cast  12 work  13 closed  14 past  15 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 window  6 entries  7 bytes  8 age

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- close: nobody of a group or of a queue is let through until a time, or somebody is again. What
 -- was let through before starts all the same.
--- USES  clock, nudge, digits, line, gate, own, lanes, opening, diary, closing
+-- USES  clock, nudge, digits, line, gate, rates, own, lanes, opening, diary, closing
 -- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups  7 order  8 diary
 -- ARGV  1 now  2 group  3 until  4 why  5 by
 --       now ms, '' = server time; group: '' = the whole partition; until ms, 0 = open it, with a

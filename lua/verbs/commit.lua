@@ -2,9 +2,9 @@
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, sets, digits, weight, nudge,
---       callback, end-tags, dead-letter, settle, group, head, let-go, line, gate, lent, pausing,
---       again, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
---       letting-through, giving-up, named, past
+--       callback, end-tags, dead-letter, settle, group, head, let-go, line, gate, rates, lent,
+--       pausing, again, own, charge, costs, keeping, lanes, opening, yielding, leaving, turns,
+--       heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended
 --       then one key per command
@@ -110,5 +110,5 @@ redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[
 if not livesOn then
   redis.call('HDEL', runs, member)
 end
-giveUp(keys, state, now, micros, { entry }, { member }, false, true)
+giveUp(keys, state, now, micros, { entry }, { member }, {}, true)
 return reply

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, end-mark, group, head,
---       let-go, digits, line, gate, lent, pausing, nudge, again, own, keeping, lanes, opening,
---       yielding, leaving, turns, heads, shutting, letting-through, repeated, named, past, sets,
---       callback, end-tags, end-many, completion
+--       let-go, digits, line, gate, rates, lent, pausing, nudge, again, own, charge, costs,
+--       keeping, lanes, opening, yielding, leaving, turns, heads, shutting, letting-through,
+--       repeated, named, past, sets, callback, end-tags, end-many, completion
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 stale  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark

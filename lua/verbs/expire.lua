@@ -3,8 +3,8 @@
 -- per call.
 -- USES  clock, log-lines, run, telling, tombstone, tags, sets, digits, weight, nudge, callback,
 --       end-tags, budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go,
---       line, gate, lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads,
---       shutting, letting-through, giving-up, lapsing, named, past
+--       line, gate, rates, lent, pausing, own, charge, costs, keeping, lanes, opening, yielding,
+--       leaving, turns, heads, shutting, letting-through, giving-up, lapsing, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work  15 wake  16 logs  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
@@ -32,7 +32,8 @@ local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, d
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local replies, gone, left, spent, newest, lighter, count = {}, {}, {}, 0, nil, 0, 0
+local replies, gone, left, unused = {}, {}, {}, {}
+local spent, newest, lighter, count = 0, nil, 0, 0
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held', 'logs')
 keys.logs = state[5] and logs
 -- What is there of the field held, as far as this call knows.
@@ -111,7 +112,7 @@ local function judge(entry, member, due, compensation)
   if entry == '' then
     leaveScheduled(keys, member, waits)
   else
-    gone[#gone + 1], left[#left + 1] = entry, member
+    gone[#gone + 1], left[#left + 1], unused[entry] = entry, member, true
   end
   return reply
 end
@@ -122,5 +123,5 @@ for at = 5, #ARGV, 5 do
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
 reweigh(meta, -lighter, -count, sum)
-giveUp(keys, state, now, micros, gone, left, left, true)
+giveUp(keys, state, now, micros, gone, left, unused, true)
 return replies

@@ -3,10 +3,10 @@
 -- over is started, and new entries are delivered to it and started, all in one call. A ledger keeps
 -- which entries a claim was handed, so that the same claim has the same answer.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, end-mark, mint, group,
---       head, let-go, digits, line, gate, lent, pausing, nudge, again, own, keeping, lanes,
---       opening, yielding, leaving, turns, heads, shutting, letting-through, lateness, pending,
---       dead-letter, named, past, closed-tags, sets, callback, end-tags, turn-away, offered,
---       start-one, repeated, starting, end-many, completion, delivery, filling
+--       head, let-go, digits, line, gate, rates, lent, pausing, nudge, again, own, charge, costs,
+--       keeping, lanes, opening, yielding, leaving, turns, heads, shutting, letting-through,
+--       lateness, pending, dead-letter, named, past, closed-tags, sets, callback, end-tags,
+--       turn-away, offered, start-one, repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 order  15 work  16 wake  17 closed  18 logs  19 claims
 --       20 past  21 ended

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
 -- the first share the queue is gated, for ever.
--- USES  clock, tombstone, stale, nudge, group, take-back, digits, line, gate, pausing, marking,
---       carrying, own, own-limits, lanes, opening
+-- USES  clock, tombstone, stale, nudge, group, charge, take-back, digits, line, gate, rates,
+--       pausing, marking, carrying, own, costs, own-limits, lanes, opening
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
 --       10 groups  11 order  12 jobs  13 done
 -- ARGV  1 now  2 term  3 share  4 limit  then per group: group, limits
@@ -10,9 +10,9 @@
 --       share: us per job of the rate, burst, concurrency and limit per group, 0 = without, with a
 --       space between; where groups have a rate or some have limits of their own, also us per job
 --       and burst of each group, the lengths of names and beginnings, and a digest of them; s or sh
---       at the end: strict order, see gateOf; limit:
---       entries or groups per call; group: a name, or the beginning of names and an asterisk;
---       limits: how many, us per job, burst and weight, - = as all groups have it
+--       at the end: strict order, and behind it c: jobs may cost more than one turn, see gateOf;
+--       limit: entries or groups per call; group: a name, or the beginning of names and an
+--       asterisk; limits: how many, us per job, burst and weight, - = as all groups have it
 -- RETURN ok | same (it has it already) | more (call again) | fenced (the term is not the leader's)
 -- What nobody has read goes back to scheduled, as the limits of now do not hold for it. When a
 -- queue becomes gated, what was read gets its hold. Meanwhile nothing is let through, and gates of
@@ -82,11 +82,11 @@ local function openAfter(tenant)
 end
 
 local function takeBackAll()
-  local entries, members = takeBack(keys, now, limit)
+  local entries, members, charges = takeBack(keys, now, limit)
   dropHolds(keys, nil, entries, members)
   if before then
     local used = redis.call('HGET', meta, 'gate')
-    refundAll(keys, gateOf(before, used, now), members)
+    refundAll(keys, gateOf(before, used, now, micros), charges)
   end
   return undeliveredIn(ready, 1) == 0
 end

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, telling, tombstone, stale, tags, weight, group, digits, line, gate, lent,
---       pausing, nudge, own, keeping, lanes, opening, turns, heads, shutting, letting-through,
---       sooner, lining-up, dead-letter, sets, callback, end-tags, nonsense, adopt, odd-member,
---       advertise, promotion, offers
+-- USES  clock, run, telling, tombstone, stale, tags, weight, group, digits, line, gate, rates,
+--       lent, pausing, nudge, own, charge, costs, keeping, lanes, opening, turns, heads, shutting,
+--       letting-through, sooner, lining-up, dead-letter, sets, callback, end-tags, nonsense, adopt,
+--       odd-member, advertise, promotion, offers
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 order  16 work  17 wake
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 ahead

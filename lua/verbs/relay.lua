@@ -3,11 +3,11 @@
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
 -- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, end-mark, group, mint,
---       head, let-go, digits, line, gate, lent, pausing, nudge, again, own, keeping, lanes,
---       opening, yielding, leaving, turns, heads, shutting, letting-through, sooner, lining-up,
---       lateness, pending, dead-letter, named, past, sets, callback, end-tags, nonsense, adopt,
---       odd-member, advertise, promotion, closed-tags, turn-away, offered, start-one, repeated,
---       starting, end-many, completion, delivery, filling
+--       head, let-go, digits, line, gate, rates, lent, pausing, nudge, again, own, charge, costs,
+--       keeping, lanes, opening, yielding, leaving, turns, heads, shutting, letting-through,
+--       sooner, lining-up, lateness, pending, dead-letter, named, past, sets, callback, end-tags,
+--       nonsense, adopt, odd-member, advertise, promotion, closed-tags, turn-away, offered,
+--       start-one, repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 order  16 work  17 wake  18 closed  19 logs
 --       20 past  21 ended

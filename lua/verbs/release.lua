@@ -2,8 +2,8 @@
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
 -- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate,
---       lent, pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
---       letting-through, giving-up
+--       rates, lent, pausing, own, charge, costs, keeping, lanes, opening, yielding, leaving,
+--       turns, heads, shutting, letting-through, giving-up
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
@@ -27,7 +27,7 @@ local replies, gone, left, unused, soonest = {}, {}, {}, {}, math.huge
 local function leave(entry, member, run, due, tombstone)
   gone[#gone + 1], left[#left + 1] = entry, member
   -- @has-begun
-  unused[#unused + 1] = not (run and run.entry == entry) and member or nil
+  unused[entry] = not (run and run.entry == entry)
   if tombstone then
     redis.call('ZADD', done, 'NX', now, member)
     return 'dropped'

@@ -5,7 +5,7 @@
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta  9 fires  10 fired
 --       11 stale  12 tags  13 past  14 ended  15 minutes  16 cast  17 line  18 lanes  19 holds
 --       20 groups  21 order  22 closed  23 why  24 diary  25 hours  26 days  27 causes  28 looks
---       29 logs  30 claims
+--       29 logs  30 claims  31 spends
 -- ARGV  1 now  2 force
 --       now ms, '' = server time; force 1 = also what is not empty
 -- RETURN {'ok' | 'holds', scheduled, entries of ready, dead}
@@ -19,13 +19,13 @@ local past, ended, minutes, cast = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local line, lanes, holds, groups = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local order, closed, why, diary = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
 local hours, days, causes, looks, logs = KEYS[25], KEYS[26], KEYS[27], KEYS[28], KEYS[29]
-local claims = KEYS[30]
+local claims, spends = KEYS[30], KEYS[31]
 local _, force = clock(ARGV[1]), ARGV[2]
 local held = { redis.call('ZCARD', scheduled), redis.call('XLEN', ready), redis.call('XLEN', dead) }
 local goes = force == '1' or held[1] + held[2] + held[3] == 0
 if goes then
   redis.call('UNLINK', scheduled, jobs, runs, ready, dead, done, leader, meta, fires, fired, stale,
     tags, past, ended, minutes, cast, line, lanes, holds, groups, order,
-    closed, why, diary, hours, days, causes, looks, logs, claims)
+    closed, why, diary, hours, days, causes, looks, logs, claims, spends)
 end
 return { goes and 'ok' or 'holds', held[1], held[2], held[3] }

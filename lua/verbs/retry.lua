@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
 -- USES  clock, log-lines, run, telling, history, tombstone, tags, weight, claim, settle, nudge,
---       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate, lent,
---       pausing, own, keeping, lanes, opening, yielding, leaving, turns, heads, shutting,
---       letting-through, giving-up, named, past
+--       again, sets, digits, callback, end-tags, put-back, group, head, let-go, line, gate, rates,
+--       lent, pausing, own, charge, costs, keeping, lanes, opening, yielding, leaving, turns,
+--       heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 order  14 work  15 logs  16 past  17 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error  8 note
@@ -47,5 +47,5 @@ else
   reply = { 'ok', due }
 end
 -- @leave-ready
-giveUp(keys, state, now, micros, { entry }, { member }, false, isOver)
+giveUp(keys, state, now, micros, { entry }, { member }, {}, isOver)
 return reply

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
--- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, mint, head, let-go, digits,
---       line, gate, pausing, own, keeping, lanes, opening, yielding, leaving, lateness, pending,
---       dead-letter, named, past, closed-tags, sets, nudge, callback, end-tags, turn-away, offered,
---       start-one, starting
+-- USES  clock, log-lines, run, telling, tombstone, stale, tags, weight, mint, head, let-go,
+--       digits, line, gate, rates, pausing, own, charge, costs, keeping, lanes, opening, yielding,
+--       leaving, lateness, pending, dead-letter, named, past, closed-tags, sets, nudge, callback,
+--       end-tags, turn-away, offered, start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 order  15 closed  16 logs  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due

@@ -49,6 +49,7 @@ export interface Schemas {
     readonly concurrency?: number;
     readonly perGroup?: number;
     readonly fair?: true;
+    readonly costs?: true;
   };
   readonly QueueStats: {
     readonly queue: string;
@@ -576,6 +577,7 @@ export interface Schemas {
       readonly tags?: readonly string[];
       readonly priority?: 'high' | 'low' | 'normal';
       readonly onLate?: 'dead' | 'drop' | 'run';
+      readonly cost?: number;
       readonly expiresAtMs?: number;
       readonly maxLatenessMs?: number;
     };
@@ -723,7 +725,7 @@ export interface Schemas {
     readonly before?: number;
     readonly perSecond?: number;
     readonly pacedBy?: 'concurrency' | 'group' | 'group-rate' | 'rate' | 'slots';
-    readonly untold?: 'few-runs' | 'group-kept' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'shared' | 'slots-unknown' | 'unsteady';
+    readonly untold?: 'costs' | 'few-runs' | 'group-kept' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'shared' | 'slots-unknown' | 'unsteady';
     readonly text: string;
   };
   readonly Scheduled: {
@@ -957,6 +959,7 @@ export interface Schemas {
       readonly tags?: readonly string[];
       readonly priority?: 'high' | 'low' | 'normal';
       readonly onLate?: 'dead' | 'drop' | 'run';
+      readonly cost?: number;
       readonly expiresAtMs?: number;
       readonly maxLatenessMs?: number;
     };
@@ -1319,6 +1322,7 @@ export interface Schemas {
             readonly of?: number;
           };
           readonly fair?: true;
+          readonly costs?: true;
         };
         readonly after?: {
           readonly limits?: readonly string[];
@@ -1394,6 +1398,7 @@ export interface Schemas {
             readonly of?: number;
           };
           readonly fair?: true;
+          readonly costs?: true;
         };
         readonly fromMs?: number;
       }[];
@@ -1722,6 +1727,7 @@ export interface Schemas {
     };
     readonly limits?: readonly string[];
     readonly fair?: true;
+    readonly costs?: true;
   };
   readonly GroupLimits: {
     readonly concurrency?: number | false;
@@ -1811,6 +1817,7 @@ export interface Schemas {
     };
     readonly limits?: readonly string[];
     readonly fair?: true;
+    readonly costs?: true;
     readonly reason?: string;
   };
   readonly GroupLimitsRequest: {
@@ -1848,6 +1855,7 @@ export interface Schemas {
     readonly tags?: readonly string[];
     readonly maxLateness?: number | string;
     readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly cost?: number;
     readonly headers?: {
       readonly [key: string]: string;
     };
@@ -1891,6 +1899,7 @@ export interface Schemas {
       };
       readonly limits?: readonly string[];
       readonly fair?: true;
+      readonly costs?: true;
     };
     readonly workers?: number;
     readonly slots?: number;
@@ -1924,6 +1933,7 @@ export interface Schemas {
     readonly expiresAt?: string;
     readonly maxLateness?: number | string;
     readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly cost?: number;
     readonly headers?: {
       readonly [key: string]: string;
     };
@@ -1942,6 +1952,7 @@ export interface Schemas {
     readonly expiresAt?: string | null;
     readonly maxLateness?: number | string | null;
     readonly onLate?: 'drop' | 'dead' | 'run' | null;
+    readonly cost?: number | null;
     readonly headers?: {
       readonly [key: string]: string;
     } | null;
@@ -2024,6 +2035,7 @@ export interface Schemas {
     readonly expiresAt?: string | null;
     readonly maxLateness?: number | string | null;
     readonly onLate?: 'drop' | 'dead' | 'run' | null;
+    readonly cost?: number | null;
     readonly headers?: {
       readonly [key: string]: string;
     } | null;
@@ -2103,6 +2115,7 @@ export interface Schemas {
     readonly jobTags?: readonly string[];
     readonly maxLateness?: number | string;
     readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly cost?: number;
     readonly headers?: {
       readonly [key: string]: string;
     };
@@ -2150,6 +2163,7 @@ export interface Schemas {
     readonly run: string;
     readonly end: 'complete';
     readonly result?: unknown;
+    readonly spent?: number;
   } | {
     readonly run: string;
     readonly end: 'fail';
@@ -2158,12 +2172,14 @@ export interface Schemas {
     readonly stack?: string;
     readonly fatal?: boolean;
     readonly retryIn?: number | string;
+    readonly spent?: number;
   } | {
     readonly run: string;
     readonly end: 'defer';
     readonly delay: number | string;
     readonly reason?: string;
     readonly close?: 'group' | 'queue';
+    readonly spent?: number;
   } | {
     readonly run: string;
     readonly end: 'begin';
@@ -2178,6 +2194,7 @@ export interface Schemas {
       readonly run: string;
       readonly progress?: number;
       readonly text?: string;
+      readonly spent?: number;
     }[];
   };
   readonly Leave: {
@@ -2187,6 +2204,7 @@ export interface Schemas {
     readonly worker: string;
     readonly run: string;
     readonly result?: unknown;
+    readonly spent?: number;
   };
   readonly FailRun: {
     readonly worker: string;
@@ -2196,6 +2214,7 @@ export interface Schemas {
     readonly stack?: string;
     readonly fatal?: boolean;
     readonly retryIn?: number | string;
+    readonly spent?: number;
   };
   readonly DeferRun: {
     readonly worker: string;
@@ -2203,6 +2222,7 @@ export interface Schemas {
     readonly delay: number | string;
     readonly reason?: string;
     readonly close?: 'group' | 'queue';
+    readonly spent?: number;
   };
   readonly BeginRun: {
     readonly worker: string;
@@ -2217,5 +2237,6 @@ export interface Schemas {
     readonly run: string;
     readonly progress?: number;
     readonly text?: string;
+    readonly spent?: number;
   };
 }

@@ -247,6 +247,14 @@ export const settingRows: readonly SettingRow[] = [
     "allowed": "true",
     "scope": "write",
     "parts": []
+  },
+  {
+    "name": "costs",
+    "kind": "yes",
+    "doc": "A job may cost more than one turn of a rate: so many as its option cost says",
+    "allowed": "true",
+    "scope": "write",
+    "parts": []
   }
 ];
 

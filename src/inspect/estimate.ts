@@ -127,6 +127,7 @@ async function pacedBy(
   if (partition.paused) return 'paused';
   if (!leaderOf(partition, processes)) return 'no-leader';
   if (workersOf(queue, processes) === 0) return 'no-worker';
+  if (partition.gate?.hasCosts) return 'costs';
   const { nowMs } = partition;
   const { minutes, times } = await minutesAndTimes(place, queue, { hours: 1, nowMs });
   const slots = slotsOf(queue, processes);

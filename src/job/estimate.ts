@@ -69,6 +69,7 @@ export const UNTOLD = {
   shared: 'it shares a limit with other queues, and nobody knows how much of it these will take',
   'many-lanes': 'jobs of more than 1,000 groups wait or run',
   'others-first': 'jobs of other groups or priorities come first, and nobody knows how many will come',
+  costs: 'a job of the queue may cost more than one turn of its rate, and nobody adds up what those before it cost',
   unsteady: 'jobs start at another pace than the limits and the run times say',
 } as const;
 export type Untold = keyof typeof UNTOLD;

@@ -23,6 +23,8 @@ export interface PartitionGates {
   readonly isCounted?: boolean;
   /** Who was let through has its group until it is over, so a new job of a group that has no time gets it from its partition. */
   readonly isStrict?: boolean;
+  /** A job may say what it costs, whether or not there is a rate now of which that could be more than one turn. */
+  readonly takesCosts?: boolean;
   /** Older processes do not know all of it, so `paused` of the partition has a mark that keeps them from starting its jobs. */
   readonly isMarked?: boolean;
 }
@@ -32,8 +34,9 @@ export interface PartitionGates {
  * and limit per group; 0 for no limit. Then, where they are needed: what `lua/lib/own.lua` has to know; p and the limit of the
  * pending jobs of all groups; s, which partition it is, how many there are and the burst of all, where that is less than one for
  * each partition; r, the second of two rates, with its burst and the same of it; at the end s, for strict order, and sh, where a
- * dead letter holds its group as well; l and the names of limits that other queues have as well. The rates and the concurrency of
- * a queue are divided exactly. A group is in one partition, so its limit is whole. Undefined: the queue is not gated.
+ * dead letter holds its group as well; l and the names of limits that other queues have as well; c, where jobs may cost more than one
+ * turn of a rate. The rates and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole.
+ * Undefined: the queue is not gated.
  *
  * `gateOf` of `lua/lib/gate.lua` reads the text with six patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
  *
@@ -53,12 +56,14 @@ export function gateShare(
   const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
   const letters = isStrict(settings) ? (settings.groupOnDead === 'hold' ? ' sh' : ' s') : '';
   const shared = namesPart(settings);
+  const costs = countsCosts(settings) ? ' c' : '';
   return {
-    share: `${first} ${most} ${perGroup}${own}${pending}${places}${second}${letters}${shared}`,
+    share: `${first} ${most} ${perGroup}${own}${pending}${places}${second}${letters}${shared}${costs}`,
     groups,
     ...(pending !== '' && { isCounted: true }),
     ...(letters !== '' && { isStrict: true }),
-    ...(second + letters + shared !== '' && { isMarked: true }),
+    ...(settings.costs && { takesCosts: true }),
+    ...(second + letters + shared + costs !== '' && { isMarked: true }),
   };
 }
 
@@ -90,14 +95,20 @@ function rateParts({ rate = 0 }: GateSettings, of: Portion) {
 }
 
 /** What older processes do not know, for which they are kept from starting jobs of the queue; undefined: nothing. */
-export function unknownToOlder({ groupOrder, rate, limits = [] }: GateSettings): string | undefined {
+export function unknownToOlder(settings: GateSettings): string | undefined {
+  const { groupOrder, rate, limits = [] } = settings;
   if (groupOrder === 'strict') return 'strict order';
   if (ratesOf(rate).length > 1) return 'two rates';
-  return limits.length > 0 ? 'limits that other queues share' : undefined;
+  if (limits.length > 0) return 'limits that other queues share';
+  return countsCosts(settings) ? 'costs' : undefined;
 }
 
 /** The limits that other queues have as well, where there are some. */
 const namesPart = ({ limits = [] }: GateSettings): string => (limits.length === 0 ? '' : ` l${limits.join(',')}`);
+
+/** Whether jobs may cost more than one turn: the queue says so, and has a rate, or its groups do. */
+const countsCosts = ({ costs, rate = 0, groupRate = 0, groups = {} }: GateSettings): boolean =>
+  costs === true && (rate !== 0 || groupRate !== 0 || Object.values(groups).some((one) => (one.rate ?? 0) !== 0));
 
 /** Whether jobs of a group start one after the other, over retries too. */
 export const isStrict = ({ perGroup, groupOrder }: GateSettings): boolean => groupOrder === 'strict' && perGroup === 1;
@@ -197,6 +208,8 @@ export interface GateShare {
   readonly isStrict?: true;
   /** The limits that its queue shares with others; undefined: none. */
   readonly shared?: readonly string[];
+  /** A job may cost more than one turn. */
+  readonly hasCosts?: true;
 }
 
 /** One place of each interval. */
@@ -272,7 +285,9 @@ export function readShare(share: string): GateShare {
   const second = secondUs !== undefined && paceOf(Number(secondUs), Number(secondBurst), others);
   const shared = / l(\S+)/.exec(share)?.[1]?.split(',');
   const isStrict = / sh?( |$)/.test(share);
-  const limits = { concurrency, perGroup, ...(isStrict && { isStrict }), ...(shared && { shared }) };
+  const hasCosts = / c( |$)/.test(share);
+  const marked = { ...(isStrict && { isStrict }), ...(shared && { shared }), ...(hasCosts && { hasCosts }) };
+  const limits = { concurrency, perGroup, ...marked };
   return { ...paceOf(intervalUs, burst, own), ...limits, ...(second && { second }) };
 }
 

@@ -11,6 +11,7 @@ import { queueRanges } from '../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { parseZone } from '../time/zone.ts';
+import { costRange } from './cost.ts';
 import { parseJobId, parseJobName } from './job.ts';
 import {
   GROUP_ALLOWED,
@@ -286,6 +287,20 @@ export const jobOptions = {
     record: { header: 'p', fallback: 'drop' },
     beside: { maxLateness: '10m' },
     needs: ['expiresAt', 'maxLateness'],
+  },
+  /**
+   * Of a queue with `costs`: how many turns of the rate a start of the job uses, 1 to 1000. It starts where one turn is free, and
+   * who comes next waits until the others are through. Default 1.
+   *
+   * @example { cost: 20 }
+   */
+  cost: {
+    ...count(costRange),
+    doc: 'how many turns of the rate the job uses, in a queue with costs',
+    otherwise: '1',
+    example: 20,
+    schedule: true,
+    record: { header: 'c' },
   },
   /**
    * Texts beside the data, such as a `traceparent`: at most 20 and 4096 bytes, by names as HTTP has them, which become

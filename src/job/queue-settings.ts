@@ -573,6 +573,18 @@ export const queueSettings = {
     limits: 'line',
     short: ['fair', 'fair'],
   },
+  /**
+   * A job may say what it `cost`s: so many turns of the rate of the queue and of its group. Without it each job costs one turn, and
+   * a job that costs more is refused.
+   */
+  costs: {
+    ...yes('A queue that has jobs with costs goes on to count them'),
+    doc: 'A job may cost more than one turn of a rate: so many as its option cost says',
+    help: 'let a job say how many turns of a rate it costs',
+    example: '',
+    limits: 'line',
+    short: ['with costs', 'costs'],
+  },
 } as const satisfies Readonly<Record<string, QueueSetting>>;
 
 type Table = typeof queueSettings;

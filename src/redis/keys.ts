@@ -71,7 +71,7 @@ export const partitionTable = {
   },
   ready: {
     type: 'stream',
-    doc: '`{member, due}`, consumer group `workers`. Acknowledged and deleted in one script',
+    doc: '`{member, due}`, with `cost` in a queue with costs: how many turns of a rate the entry has used, and when, in µs; consumer group `workers`. Acknowledged and deleted in one script',
     bound:
       'what is not delivered: `mover.readyMax`; what is: as much as workers run. The group has one consumer per worker; other workers take out those that are dead and hold nothing, at first sight where Redis has not heard of one for 10 min',
   },
@@ -94,7 +94,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause (`paused`, in strict order, with two rates and with limits that queues share behind a mark and the least version that may let jobs through), the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), what is used of the second of two rates (`gate2`), what ledgers of limits have lent it (`lent`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause (`paused`, in strict order, with two rates, with limits that queues share and with costs behind a mark and the least version that may let jobs through), the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), what is used of the second of two rates (`gate2`), with costs when turns were used last, in µs (`gateUsed`), what ledgers of limits have lent it (`lent`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), whether there may be lines of handlers (`logs`), and where the leader looks through them next, when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -180,6 +180,11 @@ export const partitionTable = {
     type: 'zset',
     doc: 'member → ms when its job ended: the index of `past` by time',
     bound: 'as `past`',
+  },
+  spends: {
+    type: 'hash',
+    doc: 'of a queue with [costs](../how-to/limits.md#a-job-that-costs-more): entry → token of the start that said last how many turns of the rate it has used, which word of this start that was, and how many turns. `-` → where the script goes on that looks for entries that are over',
+    bound: '64, and two for each entry in `ready`. The script `spend` takes those that are over away',
   },
   logs: {
     type: 'hash',

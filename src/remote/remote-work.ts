@@ -379,6 +379,7 @@ async function endBook(
     words[all.indexOf(one)] = word;
     told(one.what.end, word);
   }
+  await queue.settling.spend(all.filter(({ what }) => what.end === 'complete'));
   const byPartition = new Map<number, { readonly said: Said<RunEnd>[]; readonly ended: Ended[] }>();
   for (const one of all) {
     const ref = queue.settling.refOf(one.run);

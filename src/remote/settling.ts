@@ -27,11 +27,17 @@ import type { Ended, ExtendReply, SettleReply } from '../redis/scripts/replies.t
 import { lifeOf, rulesIn } from './claimed-job.ts';
 import type { RunHandle } from './run-handle.ts';
 
+/** What a worker says of the turns of a rate that a run has used. */
+interface Spending {
+  /** How many it has really used, in all. */
+  readonly spent?: number | undefined;
+}
+
 /** What a worker says of a run that is over, or about to begin. */
 export type RunEnd =
-  | { readonly end: 'complete'; readonly result?: unknown }
+  | ({ readonly end: 'complete'; readonly result?: unknown } & Spending)
   | { readonly end: 'begin' }
-  | {
+  | ({
       readonly end: 'fail';
       readonly error: string;
       /** The class of the error. */
@@ -41,13 +47,13 @@ export type RunEnd =
       readonly fatal?: boolean | undefined;
       /** Instead of the backoff of the queue. */
       readonly retryInMs?: number | undefined;
-    }
-  | {
+    } & Spending)
+  | ({
       readonly end: 'defer';
       readonly delayMs: number;
       readonly reason?: string | undefined;
       readonly close?: CloseScope | undefined;
-    };
+    } & Spending);
 
 /** What became of it. */
 export type SettleWord = SettleReply;
@@ -55,7 +61,7 @@ export type SettleWord = SettleReply;
 export type BeatWord = ExtendReply | 'timeout';
 
 /** How far a run is. */
-export interface Beat {
+export interface Beat extends Spending {
   readonly progress?: number | undefined;
   readonly text?: string | undefined;
 }
@@ -76,6 +82,9 @@ interface SettlingParts {
 const BUDGET_MS = 3000;
 /** So long after its time-out a run is ended: the worker has this time to say so itself. */
 const GRACE_MS = 1000;
+
+/** Whether it is still the run of its worker. */
+const isKept = (word: BeatWord | undefined): boolean => word === 'ok' || word === 'cancel';
 
 /** A run with what was said of it. */
 export interface Said<What> {
@@ -99,6 +108,7 @@ export class Settling {
   /** One word for each. The same call again has the same words, or `already` for `ok`. */
   async settle(worker: string, all: readonly Said<RunEnd>[]): Promise<readonly SettleWord[]> {
     const words = new Map<Said<RunEnd>, SettleWord>();
+    await this.spend(all);
     for (const end of ['complete', 'begin'] as const) {
       const some = all.filter(({ what }) => what.end === end);
       for (const [one, word] of await this.#completeAll(worker, some, end === 'begin')) words.set(one, word);
@@ -142,8 +152,21 @@ export class Settling {
       if (claims.length === 0) continue;
       const replies = await this.#call('extend', () => this.#parts.jobs.extend(ref, claims, worker));
       for (const [at, one] of rest.entries()) words.set(one, replies[at] ?? 'gone');
+      await this.spend(rest.filter((one) => isKept(words.get(one))));
     }
     return all.map((one) => words.get(one) ?? 'gone');
+  }
+
+  /** A daemon knows no other word of a run than this one, so the time tells which is the later of two. To be said before its end. */
+  async spend(all: readonly Said<Beat | RunEnd>[]): Promise<void> {
+    for (const { run, what } of all) {
+      const ref = this.refOf(run);
+      const turns = 'spent' in what ? what.spent : undefined;
+      if (turns === undefined || !ref) continue;
+      const { entry, member, token } = run;
+      const spending = { entry, member, token, nth: this.#nowMs(ref), turns };
+      await this.#call('spent', () => this.#parts.jobs.spend(ref, spending));
+    }
   }
 
   async #completeAll(worker: string, all: readonly Said<RunEnd>[], hold: boolean) {

@@ -1,5 +1,6 @@
 /** How handlers are played: one after the other in real time, for as long in virtual time as their runs last; and what is told of each start. */
 import type { Codec, StandardSchema } from '../job/content.ts';
+import { parseSpent } from '../job/cost.ts';
 import type { EventSource } from '../job/events.ts';
 import type { Job } from '../job/job.ts';
 import { parseLogLine } from '../job/log-lines.ts';
@@ -217,6 +218,14 @@ function shownContext(
         return (...given: Parameters<typeof progress>) => {
           if (seen.hasEnded) parseProgress(...given);
           else progress(...given);
+        };
+      }
+      if (part === 'spent') {
+        const { spent } = target;
+        return async (...given: Parameters<typeof spent>) => {
+          if (!seen.hasEnded) return spent(...given);
+          parseSpent(...given);
+          return false;
         };
       }
       if (part === 'log') {

@@ -48,18 +48,19 @@ interface Kind {
   readonly owns?: boolean;
   readonly strict?: boolean | 'at times';
   readonly two?: boolean;
+  readonly costs?: boolean;
 }
 
 /** What was wrong in the first walk in which anything was, and how many jobs were let through. */
 async function walk(
   rounds: number,
-  { cuts = false, owns = false, strict = false, two = false }: Kind = {},
+  { cuts = false, owns = false, ...more }: Kind = {},
 ): Promise<{ readonly wrong: string | undefined; readonly through: number; readonly kept: number }> {
   let [through, kept] = [0, 0];
   for (let round = 0; round < rounds; round += 1) {
     await redis.flushall();
     const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
-    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, strict, two });
+    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, ...more });
     await world.begin();
     const wrong = await world.walk(STEPS);
     if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through, kept };
@@ -95,6 +96,22 @@ for (const owns of [false, true]) {
 
   test(`the same, cut off and called again${of}`, { timeout: 600_000 }, async () => {
     expect((await walk(ROUNDS / 2, { owns, cuts: true, two: true })).wrong).toBeUndefined();
+  });
+}
+
+for (const two of [false, true]) {
+  const of = two ? ', of each of two rates' : '';
+  test(`what jobs cost holds in any time${of}, also where they say what they have really used`, {
+    timeout: 600_000,
+  }, async () => {
+    for (const owns of [false, true]) expect((await walk(ROUNDS, { owns, two, costs: true })).wrong).toBeUndefined();
+  });
+
+  test(`the same, cut off and called again${of}, and in strict order`, { timeout: 600_000 }, async () => {
+    for (const strict of [false, true]) {
+      const kind = { owns: true, cuts: true, two, costs: true, strict };
+      expect((await walk(ROUNDS / 2, kind)).wrong).toBeUndefined();
+    }
   });
 }
 
@@ -198,6 +215,15 @@ const PLANTED_RATES: typeof PLANTED = [
   ['the first rate is not asked', 'math.min(turnsIn(gate), turnsIn(second))', 'turnsIn(second)'],
 ];
 
+/** The same of costs. */
+const PLANTED_COSTS: typeof PLANTED = [
+  ['a job uses one turn, whatever it costs', 'use(keys.meta, gate, used)', 'use(keys.meta, gate, given)'],
+  ['jobs with costs are let through together', 'gate.hasCosts and 1 or 64', '64'],
+  ['what is owed is cut', 'gate.hasCosts and math.huge or 1', '1'],
+  ['more is not used', 'useMore(own, more)', 'tostring(own)'],
+  ['a word that is said again gives back again', 'tonumber(nth) >= job.nth', 'false'],
+];
+
 /**
  * Few walks leave the state behind in which one of these shows, so many have to be made. In CI `gates-mutants.test.ts` plants
  * them, and a story notices each at once.
@@ -236,6 +262,11 @@ test.each(PLANTED_RATES)(
     expect((await walk(PLANTED_ROUNDS, { two: true })).wrong).toBeDefined();
   },
 );
+
+test.each(PLANTED_COSTS)('a planted bug of costs is noticed: %s', { timeout: 600_000 }, async (_, words, instead) => {
+  plant(words, instead);
+  expect((await walk(PLANTED_ROUNDS, { owns: true, costs: true, cuts: true })).wrong).toBeDefined();
+});
 
 test.each(PLANTED.filter(often))(
   'a planted bug is noticed: %s',

@@ -91,6 +91,16 @@ test('a second rate costs a field more of a call that lets jobs through, and a q
   expect(ofTwo).toBeLessThanOrEqual((one.time ?? 0) + (one.get ?? 0));
 });
 
+test('costs are read with each job that is let through, and a queue without them asks for nothing more', async () => {
+  const { hget: ofOne = 0, ...one } = await commandsOf('1 1000000 0 1');
+  await redis.flushall();
+  const { hget: ofCosts = 0 } = await commandsOf('1 1000000 0 1 c');
+  expect(ofOne).toBe(0);
+  expect(ofCosts).toBeGreaterThanOrEqual(JOBS);
+  // And once when turns were used last, in each call that asks for turns.
+  expect(ofCosts).toBeLessThanOrEqual(JOBS + (one.time ?? 0) + (one.get ?? 0));
+});
+
 /** The commands of a job that expires as a dead letter, and of a commit that is refused halfway. */
 async function commandsOfEnds(share: string | undefined): Promise<Counts> {
   const jobs = createJobs(redis);

@@ -416,6 +416,57 @@ const setting: readonly GateCut[] = [
     call: (desk) => desk.limit('1000 1000 0 0', { slice: 1 }),
   },
   {
+    title: 'limit, when costs come',
+    verb: 'limit',
+    most: [0, 0],
+    async reach(desk) {
+      await desk.begin('1000 1000 0 0');
+      await desk.line('x', 'y', 'z');
+      await desk.serve(1);
+    },
+    call: (desk) => desk.limit('1000 1000 0 0 c', { slice: 1 }),
+  },
+  {
+    title: 'serve, where jobs cost more than one turn',
+    verb: 'serve',
+    most: [0, 2],
+    async reach(desk) {
+      await desk.begin('1000 1000 0 2 c');
+      await desk.put(['{a}1', '{a}2', 'x'], { header: ';c=3' });
+      await desk.line('y');
+    },
+    call: (desk) => desk.jobs.serve(desk.ref, { ended: [], given: [], take: 3 }, desk.settings('w1')),
+  },
+  {
+    title: 'relay, where jobs cost more than one turn',
+    mends: ['shut'],
+    verb: 'relay',
+    most: [0, 2],
+    async reach(desk) {
+      await desk.begin('1000 1000 0 2 c');
+      await desk.put(['{a}1', '{a}2', 'x'], { header: ';c=3' });
+    },
+    call: (desk) => {
+      const pass = { term: desk.term, leaseMs: undefined, limit: 500, cap: 1000 };
+      return desk.jobs.relay(desk.ref, { ended: [], take: 5, pass }, desk.settings('w1'));
+    },
+  },
+  ...([1, 9] as const).map(
+    (turns): GateCut => ({
+      title: `spend, of ${turns < 3 ? 'less' : 'more'} than a job costs`,
+      verb: 'spend',
+      most: [0, 2],
+      async reach(desk) {
+        await desk.begin('1000 1000 0 2 c');
+        await desk.put(['{a}1'], { header: ';c=3' });
+        await desk.promote();
+        await desk.serve(1);
+        await desk.line('{a}2', 'y');
+      },
+      call: (desk) => desk.spend('{a}1', turns),
+    }),
+  ),
+  {
     title: 'mend-gates of everything',
     verb: 'mend-gates',
     most: [2, 0],

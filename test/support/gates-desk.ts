@@ -91,7 +91,7 @@ export class Desk {
     this.term = elected.term;
     const { share } = shareOf(limits);
     const [, , concurrency = '', perGroup = ''] = share.split(' ');
-    const [letters = ''] = /(?: sh?)?(?: l\S+)?$/.exec(share) ?? [];
+    const [letters = ''] = /(?: sh?)?(?: l\S+)?(?: c)?$/.exec(share) ?? [];
     await this.limit(this.own === '' ? limits : `0 1 ${concurrency} ${perGroup}${this.own}${letters}`);
     return this;
   }
@@ -240,6 +240,11 @@ export class Desk {
       complete: () => this.jobs.complete(this.ref, [claim], when),
     };
     await calls[how]();
+  }
+
+  /** What its start says of the turns that it has used. */
+  spend(id: string, turns: number, nth = 1) {
+    return this.jobs.spend(this.ref, { ...this.claim(id), nth, turns }, this.nowMs);
   }
 
   cancel(id: string, windowMs = WINDOW_MS) {

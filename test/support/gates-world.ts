@@ -56,6 +56,8 @@ const PAIRS: readonly Rates[] = [
   ],
 ];
 const HEADERS = [';t= high', '', ';t= low'] as const;
+/** What jobs cost where they have costs: mostly one, and some more than any burst. */
+const COSTS = [1, 1, 1, 2, 3, 12] as const;
 
 interface Snapshot {
   /** Members in line, with their due times. */
@@ -80,11 +82,32 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** In some time there were more turns than a rate, its burst and 50 ms allow. */
-function tooMany(turns: readonly number[], { limit: most, perMs, burst }: Rate): string | undefined {
-  for (const [first, fromMs] of turns.entries()) {
-    const last = turns.findLastIndex((toMs, at) => at - first + 1 > ((toMs - fromMs + 50) * most) / perMs + burst);
-    if (last > first) return `${last - first + 1} turns in ${(turns[last] ?? 0) - fromMs} ms`;
+/** A start that used turns of a rate, or what one says that it used more. */
+interface Turn {
+  readonly entry: string;
+  readonly atMs: number;
+  /** Of several in one moment, which came first. */
+  readonly nth: number;
+  readonly isStart: boolean;
+  turns: number;
+}
+
+const inTime = (one: Turn, other: Turn): number => one.atMs - other.atMs || one.nth - other.nth;
+
+/**
+ * In some time up to a start there were more turns than a rate, its burst and 50 ms allow. What the start itself costs above one
+ * is owed.
+ */
+function tooMany(all: readonly Turn[], { limit: most, perMs, burst }: Rate): string | undefined {
+  for (let first = 0; first < all.length; first += 1) {
+    const fromMs = all[first]?.atMs ?? 0;
+    let used = 0;
+    for (let at = first; at < all.length; at += 1) {
+      const { atMs = 0, isStart = false, turns = 0 } = all[at] ?? {};
+      const isOver = isStart && at > first && used + 1 > ((atMs - fromMs + 50) * most) / perMs + burst;
+      if (isOver) return `${used + 1} turns in ${atMs - fromMs} ms`;
+      used += turns;
+    }
   }
   return undefined;
 }
@@ -104,6 +127,7 @@ interface WorldOptions {
   readonly owns: boolean;
   readonly strict?: boolean | 'at times';
   readonly two?: boolean;
+  readonly costs?: boolean;
 }
 
 export class GatesWorld {
@@ -125,9 +149,13 @@ export class GatesWorld {
   #isGated = false;
   /** The limits of now. */
   #limits: GateSettings = {};
-  /** When the entries of each group were let through that started since the limits were set. */
-  #turns = new Map<string, number[]>();
-  readonly #throughMs = new Map<string, number>();
+  /** The turns of each group, and of all, whose entries started since the limits were set. */
+  #turns = new Map<string, Turn[]>();
+  /** When an entry was let through, and how many turns it used. */
+  readonly #throughs = new Map<string, Turn>();
+  #moments = 0;
+  /** By entry, how often its start has said how many turns it used, and how many it said last. */
+  readonly #said = new Map<string, { readonly token: string; readonly nth: number; readonly turns: number }>();
   readonly #begun = new Set<string>();
   /** Until when each group is closed; '' = the queue. */
   readonly #closedMs = new Map<string, number>();
@@ -141,6 +169,8 @@ export class GatesWorld {
   readonly #strict: boolean | 'at times';
   /** The queue has two rates. */
   readonly #two: boolean;
+  /** Jobs may cost more than one turn. */
+  readonly #costs: boolean;
   /** Of those in line, the class by which each was lined up. */
   readonly #linedUp = new Map<string, Class | undefined>();
   #leaders = 1;
@@ -150,7 +180,8 @@ export class GatesWorld {
   #kept = 0;
 
   /** @param cuts whether scripts are cut off between two writes, and called again */
-  constructor(redis: Redis, ref: PartitionRef, { seed, cuts, owns, strict = false, two = false }: WorldOptions) {
+  constructor(redis: Redis, ref: PartitionRef, options: WorldOptions) {
+    const { seed, cuts, owns, strict = false, two = false, costs = false } = options;
     this.#redis = redis;
     this.#ref = ref;
     this.#jobs = createJobs(redis);
@@ -158,6 +189,7 @@ export class GatesWorld {
     this.#owns = owns;
     this.#strict = strict;
     this.#two = two;
+    this.#costs = costs;
     this.#random = randomFrom(seed);
     this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
     for (const name of this.#workers) this.#running.set(name, []);
@@ -185,7 +217,7 @@ export class GatesWorld {
   async walk(steps: number): Promise<string | undefined> {
     let before = await this.#snapshot();
     for (let step = 0; step < steps; step += 1) {
-      const name = this.#pick(this.#strict ? BAG_IN_ORDER : BAG);
+      const name = this.#pick(this.#strict ? BAG_IN_ORDER : this.#costs ? BAG_OF_COSTS : BAG);
       await this.#steps[name]();
       const after = await this.#snapshot();
       const wrong = this.#isGated ? await this.#judge(before, after, name) : undefined;
@@ -239,7 +271,7 @@ export class GatesWorld {
     this.#placed(before, after);
     const overtaken = this.#isStrict() ? await this.#overtaken(after, fresh) : undefined;
     if (overtaken !== undefined) return overtaken;
-    for (const { id } of fresh) this.#throughMs.set(id, this.#nowMs);
+    await this.#note(fresh);
     return (
       this.#tooMany(before, after, concurrency) ??
       this.#tooSoon() ??
@@ -299,23 +331,52 @@ export class GatesWorld {
     for (const { entry, member } of [...this.#running.values()].flat()) {
       if (this.#begun.has(entry)) continue;
       this.#begun.add(entry);
-      const [group, atMs] = [groupIn(member), this.#throughMs.get(entry)];
-      if (atMs === undefined) continue;
-      const wrong =
-        this.#tooFast(group, ratesOf(this.#limitsOf(group).rate), atMs) ??
-        this.#tooFast('', this.#two ? ratesOf(this.#limits.rate) : [], atMs);
+      const through = this.#throughs.get(entry);
+      const wrong = through && this.#use(groupIn(member), through);
       if (wrong !== undefined) return wrong;
     }
     return undefined;
   }
 
+  /** What an entry costs that was let through in this step is what its record says. */
+  async #note(fresh: Snapshot['entries']): Promise<void> {
+    const isCounted = this.#costs && this.#limits.costs === true;
+    for (const { id, member } of fresh) {
+      const record = isCounted ? await this.#redis.hget(this.#ref.keys.jobs, member) : null;
+      const [, cost = '1'] = /^1\w+[^|]*;c=(\w+)/.exec(record ?? '') ?? [];
+      this.#moments += 1;
+      const turns = Number.parseInt(cost, 36);
+      this.#throughs.set(id, { entry: id, atMs: this.#nowMs, nth: this.#moments, isStart: true, turns });
+    }
+  }
+
+  /** Turns of the queue and of a group. What was wrong. */
+  #use(group: string, turn: Turn): string | undefined {
+    return (
+      this.#tooFast(group, ratesOf(this.#limitsOf(group).rate), turn) ??
+      this.#tooFast('', this.#two || this.#costs ? ratesOf(this.#limits.rate) : [], turn)
+    );
+  }
+
   /** @param group '' = all of the queue */
-  #tooFast(group: string, rates: readonly Rate[], atMs: number): string | undefined {
+  #tooFast(group: string, rates: readonly Rate[], turn: Turn): string | undefined {
     if (rates.length === 0) return undefined;
-    const turns = [...(this.#turns.get(group) ?? []), atMs].sort((one, other) => one - other);
+    const turns = [...(this.#turns.get(group) ?? []), { ...turn }].sort(inTime);
     this.#turns.set(group, turns);
     const [wrong] = rates.flatMap((rate) => tooMany(turns, rate) ?? []);
     return wrong && `group ${group} had ${wrong}`;
+  }
+
+  /** So many turns were used for nothing, the latest ones first. */
+  #giveBack(group: string, entry: string, count: number): void {
+    for (const scope of new Set([group, ''])) {
+      let left = count;
+      for (const turn of (this.#turns.get(scope) ?? []).filter((one) => one.entry === entry).toReversed()) {
+        const some = Math.min(left, turn.turns);
+        turn.turns -= some;
+        left -= some;
+      }
+    }
   }
 
   /** Somebody was let through, and another job has the group, or a dead letter holds it. */
@@ -517,11 +578,13 @@ export class GatesWorld {
   }
 
   #settingsOfNow(): GateSettings {
-    const rate: Rates | 0 = this.#two ? this.#pick(PAIRS) : this.#random() < 0.3 ? this.#pick(RATES) : 0;
+    const often = this.#costs ? 0.8 : 0.3;
+    const rate: Rates | 0 = this.#two ? this.#pick(PAIRS) : this.#random() < often ? this.#pick(RATES) : 0;
     const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
     const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
     const isStrict = this.#strict === 'at times' ? this.#random() < 0.6 : this.#strict;
-    const limits = { rate, concurrency, perGroup, ...(this.#owns ? this.#ownLimits(isStrict) : {}) };
+    const own = this.#owns ? this.#ownLimits(isStrict) : {};
+    const limits = { rate, concurrency, perGroup, ...own, ...(this.#costs && { costs: true as const }) };
     if (!isStrict) return limits;
     const groupOnDead = this.#random() < 0.5 ? ('hold' as const) : ('continue' as const);
     return { ...limits, perGroup: 1, groupOrder: 'strict', groupOnDead };
@@ -612,6 +675,17 @@ export class GatesWorld {
     return { scope, forMs, reason: 'it said 429' };
   }
 
+  /** What a start has said, or has used by itself. One that has taken an entry over has used nothing for that. */
+  #saidBy(entry: string, token: string): { readonly nth: number; readonly turns: number } {
+    const said = this.#said.get(entry);
+    if (said === undefined) return { nth: 0, turns: this.#throughs.get(entry)?.turns ?? 1 };
+    return said.token === token ? said : { nth: 0, turns: 0 };
+  }
+
+  #costWords(): string {
+    return this.#costs ? `;c=${this.#pick(COSTS).toString(36)}` : '';
+  }
+
   /** A rate for each group, and limits of some. */
   #ownLimits(isStrict: boolean): GateSettings {
     const some = (): GroupSettings => ({
@@ -635,7 +709,7 @@ export class GatesWorld {
         this.#members.add(member);
         this.#classes.set(member, kind);
         const plain = encodeRecord(dueMs, '{}', {});
-        return { member, dueMs, record: plain.replace('|', `${HEADERS[kind]}|`) };
+        return { member, dueMs, record: plain.replace('|', `${HEADERS[kind]}${this.#costWords()}|`) };
       });
       for (const { member, dueMs } of items.filter((one) => !one.member.startsWith('j:'))) {
         await this.#redis.zadd(this.#ref.keys.scheduled, dueMs, member);
@@ -680,6 +754,24 @@ export class GatesWorld {
         await this.#serve(name, [], this.#below(4), given);
       }
     },
+    /** A start says how many turns it has used, sometimes what it has said before. */
+    spend: async () => {
+      const claim = this.#pick(this.#mine(this.#pick(this.#workers)));
+      if (claim === undefined || !this.#isGated) return;
+      const { entry, member, token } = claim;
+      const known = this.#saidBy(entry, token);
+      const said = { nth: known.nth + 1, turns: this.#pick([0, 1, 2, 20]) };
+      const call = () => this.#jobs.spend(this.#ref, { entry, member, token, ...said }, this.#nowMs);
+      const isCounted = (await this.#call('spend', call)) === 'ok';
+      const isKnown = this.#throughs.has(entry) && this.#begun.has(entry);
+      if (!isCounted || !isKnown) return;
+      this.#said.set(entry, { token, ...said });
+      const more = said.turns - known.turns;
+      this.#moments += 1;
+      const at = { entry, atMs: this.#nowMs, nth: this.#moments, isStart: false };
+      if (more > 0) this.#use(groupIn(member), { ...at, turns: more });
+      else this.#giveBack(groupIn(member), entry, -more);
+    },
     retry: () => this.#settle('retry'),
     defer: () => this.#settle('defer'),
     bury: () => this.#settle('bury'),
@@ -708,7 +800,8 @@ export class GatesWorld {
       if (!member?.startsWith('j:')) return;
       const dueMs = this.#nowMs + this.#below(100) - 50;
       const kind = this.#classes.get(member) ?? 1;
-      const record = encodeRecord(dueMs, `{"d":${this.#serial++}}`, {}).replace('|', `${HEADERS[kind]}|`);
+      const plain = encodeRecord(dueMs, `{"d":${this.#serial++}}`, {});
+      const record = plain.replace('|', `${HEADERS[kind]}${this.#costWords()}|`);
       const settings = { mode: 'replace', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
       const reply = await this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings);
       if (Array.isArray(reply) && reply[0].kind === 'replaced') this.#gaveUp(member);
@@ -747,7 +840,7 @@ export class GatesWorld {
       if (isEnded || !this.#isStrict()) this.#heads.clear();
       if (settings.groupOnDead === 'continue') await this.#forgetDead();
       this.#turns = new Map();
-      this.#throughMs.clear();
+      this.#throughs.clear();
       this.#isGated = true;
     },
     close: async () => {
@@ -832,8 +925,10 @@ const BAG = [
   ...['retry', 'defer', 'bury', 'complete', 'commit', 'cancel', 'reschedule', 'replace', 'again', 'death', 'limits'],
   ...['pause', 'resume', 'resume', 'loss', 'close', 'close', 'open'],
 ] as readonly Step[];
+/** And where jobs have costs. */
+const BAG_OF_COSTS: typeof BAG = [...BAG, 'spend', 'spend', 'spend', 'spend'];
 /** And in strict order. */
 const BAG_IN_ORDER: typeof BAG = [...BAG, 'revive', 'retry', 'retry', 'time', 'lead', 'edit'];
 type Step =
   | ('schedule' | 'time' | 'promote' | 'serve' | 'read' | 'relay' | 'retry' | 'limits' | 'pause' | 'loss' | 'close')
-  | ('revive' | 'lead' | 'edit');
+  | ('revive' | 'lead' | 'edit' | 'spend');

@@ -89,7 +89,7 @@ export const lineOf = (verb: string, site: string): string =>
 /** What only a gated queue writes; `gates-cuts.ts` cuts that off. */
 const OF_GATES = [
   /'(?:ZADD|ZREM)', (?:keys\.)?(?:line|lanes|holds)\b/,
-  /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
+  /\(?(?:keys\.)?meta, '(?:gate|turn)'|'HSET', meta, unpack\(words\)/,
   /'SPUBLISH', (?:keys\.)?work\b/,
   /'HSET', (?:keys\.)?groups\b/,
   /'(?:HSET|HDEL|DEL)', (?:keys\.)?order\b/,

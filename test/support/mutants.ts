@@ -176,13 +176,15 @@ export const ELSEWHERE = [
   // One queue has no limits that others have as well; `test/redis/lend-bugs.test.ts` plants them.
   'lend',
   'borrow',
+  // Nor is there a rate of which they could have used more; `test/support/gates-costs-stories.ts` has one.
+  'spend',
 ];
 /** Parts that only `cast` uses. It has a model of its own, in `test/proof/cast.test.ts`. */
 export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'casting', 'cast-bounds', 'take-back'];
 /** Parts that only a gated queue uses. `test/proof/gates.test.ts` walks through one. */
 export const PARTS_OF_GATES: readonly string[] = [
   ...['gate', 'line', 'lanes', 'opening', 'turns', 'heads', 'letting-through', 'lining-up', 'leaving', 'giving-up'],
-  ...['filling', 'own', 'closing', 'shutting', 'own-limits', 'sooner'],
+  ...['rates', 'costs', 'charge', 'filling', 'own', 'closing', 'shutting', 'own-limits', 'sooner'],
   // And only one in strict order.
   ...['keeping', 'yielding', 'vacating', 'vacancy', 'ordering', 'regaining', 'pausing', 'marking', 'carrying'],
 ];
@@ -397,12 +399,10 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ...(['retry', 'defer', 'bury', 'commit', 'expire', 'release'] as const).map(
     (of) => [of, 'a pause lets through', "'gates', 'gate', 'paused'", "'gates', 'gate', 'none'"] as const,
   ),
-  ...(
-    [
-      ['expire', 'micros, gone, left, left, '],
-      ['release', 'micros, gone, left, unused, '],
-    ] as const
-  ).map(([of, words]) => [of, 'a turn that was not used is lost', words, 'micros, gone, left, false, '] as const),
+  ...(['expire', 'release'] as const).map(
+    (of) =>
+      [of, 'a turn that was not used is lost', 'micros, gone, left, unused, ', 'micros, gone, left, {}, '] as const,
+  ),
   ['complete', 'nobody hears of the room', 'call.gate and not state[2]', 'false'],
   ['complete', 'a pause lets through', 'call.gate and not state[2]', 'call.gate'],
   ['complete', 'what is over keeps its hold', 'call.gate = gateOf(', 'local gate = gateOf('],
@@ -417,7 +417,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ),
   ['serve', 'a call that asks for nothing lets nobody through', 'take + given == 0 and not gate', 'take + given == 0'],
   ['start', 'a start has no hold', 'call.gate = gateOf(', 'local gate = gateOf('],
-  ['starting', 'a drop costs a turn', 'refundAll(keys, call.gate, call.unused)', 'tostring(call)'],
+  ['starting', 'a drop costs a turn', 'refundAll(keys, call.gate, charges or {})', 'tostring(call)'],
   ['starting', 'a start has no hold', 'holdAll(keys.holds, begun, first)', 'tostring(begun)'],
   ['starting', 'a start that is not plain has no hold', "[4] == 'run'", "[4] == 'none'"],
   ['promotion', 'a line has no bound', "gate.lineMax - redis.call('ZCARD', keys.line)", 'gate.lineMax'],
@@ -455,24 +455,63 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ['gate', 'a closed queue is let through', 'not interval or gate.queueClosed > now', 'not interval'],
   ['gate', 'a turn forgets what is closed', 'gate.queueClosed, gate.groupsClosed)', '0, 0)'],
   ['gate', 'a change of a rate forgets what was started', 'ahead / before * gate.interval or ahead', '0 or ahead'],
-  ['gate', 'the first rate is not asked', 'math.min(turnsIn(gate), turnsIn(second))', 'turnsIn(second)'],
-  ['gate', 'the second rate is not asked', 'second and math.min(turnsIn(gate), turnsIn(second)) or', 'false or'],
-  ['gate', 'the second rate is looked for alone', 'isShut and math.max(look, other) or other', 'other'],
-  ['gate', 'a turn of the second rate is not used', 'count * second.interval', '0 * second.interval'],
-  ['gate', 'the second rate is forgotten', "second.arrival or tonumber(redis.call('HGET', meta, 'gate2') or 0)", '0'],
+  ['rates', 'the first rate is not asked', 'math.min(turnsIn(gate), turnsIn(second))', 'turnsIn(second)'],
+  ['rates', 'the second rate is not asked', 'second and math.min(turnsIn(gate), turnsIn(second)) or', 'false or'],
+  ['rates', 'the second rate is looked for alone', 'isShut and math.max(look, other) or other', 'other'],
+  ['rates', 'a turn of the second rate is not used', 'count * second.interval', '0 * second.interval'],
+  ['rates', 'the second rate is forgotten', "second.arrival or tonumber(redis.call('HGET', meta, 'gate2') or 0)", '0'],
   ['gate', 'older processes know of two rates', " or share:find(' r%d') ~= nil", ''],
   ['carrying', 'what an older process took away is forgotten', 'arrival = second.arrival', 'arrival = 0'],
   ['carrying', 'the last rate counts', 'math.max(ahead, aheadBy(', 'math.max(0, aheadBy('],
+  ['gate', 'older processes know of costs', ' or hasCostsIn(share)', ''],
+  ['gate', 'what is owed is cut', 'gate.hasCosts and math.huge or 1', '1'],
+  ['rates', 'a clock that was set back keeps what is owed', 'gate.since - gate.micros', '0'],
+  ['rates', 'a clock that was set back keeps what is owed of the second rate', ' or 0) - back)', ' or 0))'],
+  ['rates', 'nobody knows when turns were used', 'if gate.since then', 'if false then'],
+  ['costs', 'each job costs one turn', "tonumber(record:match('^1%w+[^|]-;c=(%w+)') or '', 36) or 1", '1'],
+  ['costs', 'a cost has no bound', 'math.min(1000, cost)', 'cost'],
+  ['costs', 'who goes past the line finds what others have used', 'costs.sum >= turns or', '#costs >= turns or'],
+  [
+    'costs',
+    'one turn is given back, whatever it cost',
+    'rate.arrival - backOf(rate, charge)',
+    'rate.arrival - rate.interval',
+  ],
+  ['costs', 'a group gets one turn back, whatever it cost', 'gate, group), charge)', 'gate, group), { turns = 1 })'],
+  ['costs', 'an entry does not say what it has used', "return 'cost', ", "return 'costs', "],
+  ['costs', 'what is through is given back', 'charge.at and math.max(0, rate.micros - charge.at) or 0', '0'],
+  ['costs', 'what stays used is given back', '(charge.left or 0)', '0'],
+  ['costs', 'what is given back has used one turn', 'gate.hasCosts and redis.call(', 'false and redis.call('],
+  ['letting-through', 'a job uses one turn, whatever it costs', 'gate, used)', 'gate, given)'],
+  ['letting-through', 'a job uses one turn of its group', 'gate.hasCosts and used or #head.jobs', '#head.jobs'],
+  ['letting-through', 'jobs with costs are let through together', 'gate.hasCosts and 1 or 64', '64'],
+  ['letting-through', 'what a job left is not asked', 'math.min(room, given + allowed(keys.meta, gate))', 'room'],
+  ['lining-up', 'who goes past the line uses one turn', 'costs and costs.sum or #list', '#list'],
+  ['lining-up', 'who goes past the line uses one turn of his group', 'useOwn(keys, own, cost)', 'useOwn(keys, own, 1)'],
+  ['lining-up', 'who does not go past gives one turn back', 'unused + cost', 'unused + 1'],
+  ['own', 'a clock that was set back keeps what a group owes', 'own.since > own.micros', 'false'],
+  ['own', 'what a group owes stays owed while the clock was set back', ' and not own.isBack', ''],
+  ['spend', 'a call that is made again counts again', 'tonumber(nth) >= job.nth', 'false'],
+  ['spend', 'what a start has used by itself is forgotten', 'found and found[2] or {}', '{}'],
+  ['spend', 'a takeover has used turns', 'isSame and tonumber(turns) or 0', 'tonumber(turns)'],
+  ['spend', 'more is not used', 'useMore(own, more)', 'tostring(own)'],
+  ['spend', 'more was used in the past', 'allowed(keys.meta, gate)', 'tostring(gate)'],
+  ['spend', 'more of a group was used in the past', 'turnsIn(own)', 'tostring(own)'],
+  ['spend', 'less is not given back', 'if more < 0 then', 'if false then'],
+  ['spend', 'a group gets nothing back', 'giveOwnBack(keys, own, charge)', 'tostring(own)'],
+  ['spend', 'a lane waits for what was given back', 'reopenLanes(keys, lanes)', 'tostring(lanes)'],
+  ['spend', 'the leader is not told of what was given back', 'nudge(keys.meta, keys.wake, now)', 'tostring(now)'],
+  ['spend', 'another entry may say it', ' or here ~= job.entry', ''],
   ['gate', 'a partition may use a place too early', '50000 + (whole - 0.5)', '50000 + whole'],
   ['own', 'the state of a group has no rate', 'own.pace and text', 'false and text'],
   ['own', 'a closed group is let through', 'own.groupClosed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],
   ['own', 'a group uses no turn of its rate', 'own.arrival + count * own.interval', 'own.arrival'],
   ['own', 'the shortest beginning counts', 'for nth = #fields, 2, -1 do', 'for nth = 2, #fields do'],
-  ['own', 'a turn of a group is not given back', 'gate.hasOwn and members or {}', '{}'],
+  ['costs', 'a turn of a group is not given back', 'gate.hasOwn and charges or {}', '{}'],
   ['own', 'a group that is closed longer looks for its turn', 'own.groupClosed, isUsed', '0, isUsed'],
   ['closing', 'what is closed forgets the turns of its group', 'ownText(own)', "'0.00 ' .. untilMs"],
   ['lining-up', 'who goes past the line does not ask his group', ' or own and ownTurns(gate, own) <= 0', ''],
-  ['lining-up', 'who goes past the line uses no turn of his group', 'useOwn(keys, own, 1)', 'tostring(own)'],
+  ['lining-up', 'who goes past the line uses no turn of his group', 'useOwn(keys, own, cost)', 'tostring(own)'],
   ['opening', 'what waits for a time never opens', 'addLanes(keys, redis.call(', 'tostring(keys, redis.call('],
   ['shutting', 'nobody is told when a group has a turn', 'nudge(keys.meta, keys.wake, soonest)', 'tostring(soonest)'],
   ['promotion', 'a closed queue looks for the turn of a group', 'math.max(opens, gate.queueClosed)', 'opens'],
@@ -535,13 +574,12 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   ...(['retry', 'defer'] as const).flatMap(
     (of) =>
       [
-        [of, 'who goes on gives the group up', '{ member }, false, isOver)', '{ member }, false, true)'],
+        [of, 'who goes on gives the group up', '{ member }, {}, isOver)', '{ member }, {}, true)'],
         [of, 'who ends keeps its place in the order', 'isOver = true', 'isOver = false'],
       ] as const,
   ),
   ...(['bury', 'commit'] as const).map(
-    (of) =>
-      [of, 'who ends keeps its place in the order', '{ member }, false, true)', '{ member }, false, false)'] as const,
+    (of) => [of, 'who ends keeps its place in the order', '{ member }, {}, true)', '{ member }, {}, false)'] as const,
   ),
   ['bury', 'a dead letter holds nobody', 'holdGroup(keys, state[1], member, deadLetter)', 'tostring(deadLetter)'],
   ['commit', 'a dead letter holds nobody', 'holdGroup(keys, state[1], member, deadLetter)', 'tostring(deadLetter)'],
@@ -569,7 +607,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
   [
     'limit',
     'what was taken back costs its turn',
-    'refundAll(keys, gateOf(before, used, now), members)',
+    'refundAll(keys, gateOf(before, used, now, micros), charges)',
     'tostring(used)',
   ],
 ];
@@ -578,7 +616,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
 const MOVES_OF_GATES: typeof MOVES = [['lining-up', 'scheduled-last', 'line-first']];
 
 /** Verbs that only a gated queue calls. */
-const VERBS_OF_GATES = ['limit', 'close', 'check-gates', 'mend-gates'];
+const VERBS_OF_GATES = ['limit', 'close', 'check-gates', 'mend-gates', 'spend'];
 
 /** Planted in what only a gated queue reaches: its parts and verbs, and lines of other scripts. */
 export function mutantsOfGates(): readonly Mutant[] {
@@ -598,7 +636,7 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
   ['gate @too-far-ahead: turned >', 'nothing is ahead by that very microsecond'],
   ...[1, 2].map(
     (at) =>
-      [`gate @something-back: turned > (${at} of 2)`, 'nothing is given back, and what is there is written'] as const,
+      [`costs @something-back: turned > (${at} of 2)`, 'nothing is given back, and what is there is written'] as const,
   ),
   ...['>', '<'].map(
     (sign) =>
@@ -640,6 +678,16 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
   ['turns @turns-left: turned <', 'one turn more is known, and not taken'],
   ['own @used: turned >', 'of no turns nothing is written'],
   ['own @is-used: turned >', 'without a rate there are turns without end'],
+  ['own @back-with-clock: turned >', 'what is there is written'],
+  ['rates @clock-went-back: turned >', 'what is there is written'],
+  ['costs @finds-a-turn: turned > (2 of 2)', 'no records end at that very byte'],
+  ['costs @nothing-back: no guard', 'what is there is written'],
+  ['costs @own-rate: turned >', 'without a rate nothing is written'],
+  ['spend @known-call: turned >', 'the same number again changes nothing'],
+  ['spend @more-of-all: turned >', 'what is there is written'],
+  ['spend @more-of-them: turned >', 'what is there is written'],
+  ['spend @fewer: turned <', 'what is there is written, and a leader that wakes up finds nobody'],
+  ['spend @some-over: turned <', 'one more is kept, or one less'],
   ['closing @some-closed: turned >', 'what is there is written again'],
   ['shutting @one-turn-each: no guard', 'the order of last turns is that of the turns'],
   ['shutting @in-its-round: turned >', 'the turn that the lane has is written again'],

@@ -175,7 +175,10 @@ describe('a schedule', () => {
 });
 
 test.each(allOptions)('the test kit takes $name', async ({ name }) => {
-  const kit = createTestKit({ handlers: { q: async () => undefined }, queues: [defineQueue('q', { fair: true })] });
+  const kit = createTestKit({
+    handlers: { q: async () => undefined },
+    queues: [defineQueue('q', { fair: true, costs: true })],
+  });
   if (name === 'set') await kit.client.sets.begin('q', 'import-7', { then: { data: {} } });
   const { status } = await kit.schedule('q', {}, exampleOf(name));
   expect(status).toBe('scheduled');

@@ -495,3 +495,45 @@ test('queues that share a limit start together what it allows', async () => {
   expect(new Set(kit.runs.map(({ queue }) => queue)).size).toBe(2);
   await kit.advance('30d');
 });
+
+describe('a job that costs more', () => {
+  test('passes with one turn free, and who comes next waits until what it owes is through', async () => {
+    const q = defineQueue('q', { rate: '10/s', costs: true });
+    const { kit, starts } = kitOf(q);
+    await kit.client.scheduleMany(q, [...many('a', { cost: 5 }), ...many('bc')]);
+    await kit.advance('2s');
+    expect(starts()).toEqual([
+      ['a', 0],
+      ['b', 450],
+      ['c', 550],
+    ]);
+  });
+
+  test('gives back what its handler says it has not used', async () => {
+    const q = defineQueue('q', { rate: '10/s', costs: true });
+    const counted: boolean[] = [];
+    const handlers = { q: async (_: unknown, context: HandlerContext) => void counted.push(await context.spent(1)) };
+    const { kit, starts } = kitOf(q, { handlers });
+    await kit.client.scheduleMany(q, [...many('a', { cost: 5 }), ...many('bc')]);
+    await kit.advance('2s');
+    expect(starts()).toEqual([
+      ['a', 0],
+      ['b', 50],
+      ['c', 150],
+    ]);
+    expect(counted).toEqual([true, true, true]);
+  });
+
+  test('is refused in a queue whose jobs cost one turn each, where no word of turns counts', async () => {
+    const q = defineQueue('q', { rate: '10/s' });
+    const counted: boolean[] = [];
+    const handlers = { q: async (_: unknown, context: HandlerContext) => void counted.push(await context.spent(9)) };
+    const { kit } = kitOf(q, { handlers });
+    await expect(kit.client.schedule(q, 1, { cost: 2 })).rejects.toThrow(
+      'the job has cost 2, and each job of queue q costs one turn; allowed: after "duestream queues set q --costs"',
+    );
+    await kit.client.schedule(q, 1, { cost: 1 });
+    await kit.advance('2s');
+    expect(counted).toEqual([false]);
+  });
+});

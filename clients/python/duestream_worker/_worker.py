@@ -85,7 +85,14 @@ class Job:
 
     def progress(self, fraction: float, text: Optional[str] = None) -> None:
         """How far the handler is, from 0 to 1: the next beat says it."""
-        self._told = {"progress": fraction, **({} if text is None else {"text": text})}
+        self._told = {**self._used(), "progress": fraction, **({} if text is None else {"text": text})}
+
+    def spent(self, turns: int) -> None:
+        """How many turns of the rate this start has really used, in all, in a queue with costs: the next beat says it, or the end."""
+        self._told = {**self._told, "spent": turns}
+
+    def _used(self) -> Dict[str, Any]:
+        return {name: value for name, value in self._told.items() if name == "spent"}
 
     def _stop(self, why: str) -> None:
         self._why = self._why or why
@@ -278,7 +285,7 @@ class Worker:
         if job._why in LOST or (job._why == "shutdown" and end["end"] != "complete"):
             return
         with self._changed:
-            self._ends.append({"run": job._run, **end})
+            self._ends.append({"run": job._run, **end, **job._used()})
 
     def _forget(self, job: Job) -> None:
         with self._changed:

@@ -28,7 +28,16 @@ import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
 import { countedPlan, inOrder, newerPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
-import { failureOf, notGated, notOrdered, type Scheduled, scheduledOf, type Updated, updatedOf } from './scheduled.ts';
+import {
+  failureOf,
+  notCosting,
+  notGated,
+  notOrdered,
+  type Scheduled,
+  scheduledOf,
+  type Updated,
+  updatedOf,
+} from './scheduled.ts';
 import { type Lane, neverSent, type Phase, type Place, type Turns, waitBehind } from './turns.ts';
 
 /** What sends a chunk: `createJobs` in `redis/scripts/jobs.ts`, behind the refusals of `client/parts.ts`. */
@@ -270,6 +279,11 @@ export class ScheduleBatch {
     if (plan.gated !== undefined && gates === undefined) {
       // The settings that are remembered may be older than the gate.
       if (fresh) this.#fail(pending, notGated(queue.name, plan.gated));
+      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
+      return false;
+    }
+    if (plan.costly !== undefined && !gates?.takesCosts) {
+      if (fresh) this.#fail(pending, notCosting(queue.name, plan.costly));
       else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
       return false;
     }

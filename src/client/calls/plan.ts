@@ -32,6 +32,8 @@ export interface Plan {
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
   readonly gated?: string | undefined;
+  /** What only a queue with costs can honour, in words. */
+  readonly costly?: string | undefined;
   /** What no queue in strict order can honour, in words. */
   readonly unordered?: string | undefined;
   /** Nobody said a time: in strict order its partition gives it the next one of its group. */
@@ -204,12 +206,16 @@ export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order
 }
 
 /** What of a job means something in a gated queue alone, and what strict order makes of it: a priority would be a second order there. */
-function needsOf(group: string | undefined, options: ScheduleOptions): Pick<Plan, 'gated' | 'unordered' | 'isNow'> {
-  const { priority = 'normal' } = options;
+function needsOf(
+  group: string | undefined,
+  options: ScheduleOptions,
+): Pick<Plan, 'gated' | 'costly' | 'unordered' | 'isNow'> {
+  const { priority = 'normal', cost = 1 } = options;
   const ofPriority = priority === 'normal' ? undefined : `priority ${show(priority)}`;
-  if (group === undefined) return { gated: ofPriority };
+  const costly = cost === 1 ? undefined : `cost ${show(cost)}`;
+  if (group === undefined) return { gated: ofPriority, costly };
   const isNow = isWithoutTime(options) ? true : undefined;
-  return { gated: `group ${show(group)}`, unordered: ofPriority, isNow };
+  return { gated: `group ${show(group)}`, costly, unordered: ofPriority, isNow };
 }
 
 const isWithoutTime = ({ at, delay, within, debounce }: ScheduleOptions): boolean =>

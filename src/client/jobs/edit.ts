@@ -23,7 +23,7 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
 import { isDoubtful } from '../calls/repeats.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { notGated, notOrdered } from '../calls/scheduled.ts';
+import { notCosting, notGated, notOrdered } from '../calls/scheduled.ts';
 import { nameIn } from '../query/walk.ts';
 import {
   type Act,
@@ -98,6 +98,7 @@ async function prepare(
   policy: RetryPolicy,
 ): Promise<readonly Prepared<Sent, Edited>[] | Moved> {
   for (const { change } of items) refuseRedacted(change.data, ref.redact);
+  refuseCost(ref, items);
   await refusePriority({ reader }, ref, { items, policy });
   const look = async ({ id, found }: EditTarget) =>
     found ?? withReadRetry('edit', () => reader.peek(ref, memberOf(id)), policy);
@@ -111,6 +112,12 @@ async function prepare(
     prepared.push(isUnsure ? decided('indeterminate', { id: item.id, status: 'indeterminate' }) : plan);
   }
   return prepared;
+}
+
+/** @throws DuestreamError `bad-input` for a cost where each job costs one turn */
+function refuseCost(ref: PartitionRef, items: readonly EditTarget[]): void {
+  const given = items.map(({ change }) => change.options.cost ?? 1).find((one) => one !== 1);
+  if (given !== undefined && !ref.gates?.takesCosts) throw notCosting(ref.queue, `cost ${show(given)}`);
 }
 
 /** @throws DuestreamError `bad-input` for a priority where the queue is not gated, which would say nothing, or in strict order */

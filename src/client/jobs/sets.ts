@@ -27,7 +27,7 @@ import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
 import { countedPlan, limitsOf, planJob } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { notGated } from '../calls/scheduled.ts';
+import { notCosting, notGated } from '../calls/scheduled.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Turn } from '../calls/turns.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
@@ -39,7 +39,7 @@ import { cancelMeant } from './tags.ts';
 export interface SetCallbackOptions
   extends Pick<
     ScheduleOptions,
-    'name' | 'attempts' | 'timeout' | 'backoff' | 'priority' | 'tags' | 'maxLateness' | 'onLate' | 'headers'
+    'name' | 'attempts' | 'timeout' | 'backoff' | 'priority' | 'cost' | 'tags' | 'maxLateness' | 'onLate' | 'headers'
   > {
   /** How long after the end of the last member it is due. Default: at once. */
   readonly delay?: ScheduleOptions['delay'];
@@ -166,6 +166,7 @@ const CALLBACK_NAMES = [
     'timeout',
     'backoff',
     'priority',
+    'cost',
     'tags',
     'maxLateness',
     'onLate',
@@ -351,6 +352,8 @@ function checkPlace(ref: PartitionRef, { queue, set, group, then }: CallbackAsk)
       `set ${set} is for queue ${queue.name}, which is a broadcast; allowed: a queue of workers`,
     );
   }
+  const { cost = 1 } = then;
+  if (cost !== 1 && !ref.gates?.takesCosts) throw notCosting(queue.name, `cost ${show(cost)}`);
   if (ref.gates) return;
   if (group !== undefined) throw notGated(queue.name, `group ${show(group)}`);
   if ((then.priority ?? 'normal') !== 'normal') throw notGated(queue.name, `priority ${show(then.priority)}`);

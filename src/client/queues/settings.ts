@@ -37,6 +37,8 @@ export interface QueueLimits {
   readonly concurrency?: number | undefined;
   readonly perGroup?: number | undefined;
   readonly fair?: true | undefined;
+  /** A job may cost more than one turn of a rate. */
+  readonly costs?: true | undefined;
 }
 
 /** A setting that somebody set by command, above what the definition says. */
@@ -136,7 +138,7 @@ export function overrideNote({ setting, by, reason, code }: SettingOverride): st
 /** Undefined: the queue is not gated. */
 export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): QueueLimits | undefined {
   if (!isGated(settings)) return undefined;
-  const { concurrency, perGroup, fair } = settings;
+  const { concurrency, perGroup, fair, costs } = settings;
   const [first, second] = ratesOf(settings.rate);
   const all = Object.entries(settings.layers?.set ?? {});
   const noteOf = (name: GateName) => {
@@ -154,5 +156,6 @@ export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): 
     ...(concurrency && { concurrency }),
     ...(perGroup && { perGroup }),
     ...(fair && { fair }),
+    ...(costs && { costs }),
   };
 }

@@ -30,7 +30,7 @@ import {
 } from '../../schedule/text.ts';
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
 import { once } from '../calls/retry.ts';
-import { notGated } from '../calls/scheduled.ts';
+import { notCosting, notGated } from '../calls/scheduled.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
 import {
   armIn,
@@ -288,6 +288,7 @@ async function putOver(
     const { queue } = definition.schedule;
     const known = await store.steps.read(() => findQueue(store.redis, store.namespace, queue));
     refuseUngated(name, input, call.queue && isGated(call.queue) ? call.queue : known);
+    refuseCosting(name, input, [call.queue, known]);
   }
   const queue = definedAs(definition.schedule.queue, call.queue);
   await armIn(store, name, queue);
@@ -334,6 +335,17 @@ async function refuseCopied(
 export function refuseUngated(name: string, { queue, priority }: ScheduleInput, known: GateSettings | undefined): void {
   if (priority === undefined || priority === 'normal' || known === undefined || isGated(known)) return;
   throw new DuestreamError('bad-input', `schedule ${name}: ${notGated(queue, `priority ${show(priority)}`).message}`);
+}
+
+/** The same of costs, which the definition of the queue says, or somebody by command. */
+function refuseCosting(
+  name: string,
+  { queue, cost = 1 }: ScheduleInput,
+  known: readonly (GateSettings | undefined)[],
+): void {
+  const said = known.flatMap((one) => (one === undefined ? [] : [one.costs === true]));
+  if (cost === 1 || said.length === 0 || said.includes(true)) return;
+  throw new DuestreamError('bad-input', `schedule ${name}: ${notCosting(queue, `cost ${show(cost)}`).message}`);
 }
 
 /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */

@@ -656,6 +656,8 @@ export const de: Words = {
       most: (text) => `, höchstens ${text}`,
       timeout: 'Zeitlimit',
       priority: 'Priorität',
+      cost: 'Kosten',
+      turns: (count) => (count === 1 ? '1 Platz der Rate' : `${count} Plätze der Rate`),
       expires: 'Verfällt',
       lateness: 'Darf zu spät sein',
       onLate: 'Zu spät',
@@ -735,11 +737,12 @@ export const de: Words = {
     idMeans: 'Dieselbe Id noch einmal legt keinen zweiten Job an. Leer: eine neue.',
     tags: 'Tags',
     tagsMean: 'Mit Leerzeichen dazwischen.',
-    more: 'Mehr: Gruppe, Priorität, Versuche, Zeitlimits',
+    more: 'Mehr: Gruppe, Priorität, Kosten, Versuche, Zeitlimits',
     asQueue: 'wie in der Queue',
     options: {
       group: 'Gruppe',
       priority: 'Priorität',
+      cost: 'Kosten, in Plätzen der Rate',
       attempts: 'Versuche',
       timeout: 'Zeitlimit eines Laufs, etwa 30s',
       maxLateness: 'Darf verspätet starten um, etwa 10m',
@@ -1106,6 +1109,7 @@ export const de: Words = {
         perGroup: 'Je Gruppe',
         groups: 'Einzelne Gruppen',
         fair: 'Abwechselnd',
+        costs: 'Mit Kosten',
       },
       parts: {
         keep: 'behalten für',
@@ -1173,6 +1177,7 @@ export const de: Words = {
         limits:
           'Grenzen, die mehrere Queues teilen, mit ihren Namen; Jobs warten in der Schlange, bis alle Platz haben',
         fair: 'Gruppen und Prioritäten beginnen abwechselnd, auch ohne Grenze',
+        costs: 'Ein Job darf mehr als einen Platz einer Rate kosten: so viele, wie seine Option cost sagt',
       },
       allowedOf: {
         redact: 'höchstens 50 Pfade zu höchstens 200 Zeichen, etwa card.number oder items.*.email',

@@ -224,6 +224,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "enum": [
           true
         ]
+      },
+      "costs": {
+        "type": "boolean",
+        "enum": [
+          true
+        ],
+        "description": "A job may cost more than one turn of a rate."
       }
     },
     "required": [
@@ -2937,6 +2944,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "run"
             ]
           },
+          "cost": {
+            "type": "integer",
+            "minimum": 0
+          },
           "expiresAtMs": {
             "type": "number"
           },
@@ -3699,6 +3710,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "untold": {
         "type": "string",
         "enum": [
+          "costs",
           "few-runs",
           "group-kept",
           "many-lanes",
@@ -4898,6 +4910,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "drop",
               "run"
             ]
+          },
+          "cost": {
+            "type": "integer",
+            "minimum": 0
           },
           "expiresAtMs": {
             "type": "number"
@@ -7037,6 +7053,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                       "enum": [
                         true
                       ]
+                    },
+                    "costs": {
+                      "type": "boolean",
+                      "enum": [
+                        true
+                      ]
                     }
                   }
                 },
@@ -7673,6 +7695,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                       ]
                     },
                     "fair": {
+                      "type": "boolean",
+                      "enum": [
+                        true
+                      ]
+                    },
+                    "costs": {
                       "type": "boolean",
                       "enum": [
                         true

@@ -44,7 +44,7 @@ export interface Identity {
   readonly polls?: boolean;
   /** Of a worker that holds jobs until they are due. Older versions do not. */
   readonly holds?: boolean;
-  /** It knows strict order, two rates and limits that queues share. Older processes do not, and start nothing in such a queue. */
+  /** It knows strict order, two rates, limits that queues share and costs. Older processes do not, and start nothing in such a queue. */
   readonly keepsOrder?: boolean;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
   readonly lag?: number;

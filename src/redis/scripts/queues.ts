@@ -183,14 +183,15 @@ interface Overridden {
 /**
  * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
- * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order, two rates and shared limits beside older processes,
- * and for a target beside workers
+ * @throws DuestreamError `not-found` where it is not declared, or not any more · `bad-input` for strict order, two rates, shared limits and
+ * costs beside older processes, and for a target beside workers
  */
 export async function setQueue(
   redis: Redis,
   { namespace, queue, by = NOBODY, ...said }: QueueSettings & Overridden & { readonly by?: Overriding | undefined },
 ): Promise<void> {
-  const what = unknownToOlder(said);
+  // A rate may be there already, or come.
+  const what = unknownToOlder(said) ?? (said.costs ? 'costs' : undefined);
   if (what !== undefined) await refuseBesideOlder(redis, { namespace, queue, what });
   await override(redis, { namespace, queue, by }, ({ code, set }) => {
     // Limits of groups replace those of all groups, by whichever command these were set.
@@ -213,7 +214,7 @@ async function refuseBesideOlder(
   );
 }
 
-/** Those of the living that serve or lead a queue and know neither strict order, nor two rates, nor shared limits. A daemon leads all queues. */
+/** Those of the living that serve or lead a queue and know no strict order, two rates, shared limits and costs. A daemon leads all queues. */
 export const olderBeside = (living: Awaited<ReturnType<typeof presence>>, queue: string): readonly Identity[] =>
   living.flatMap(({ identity }) => {
     if (!identity || identity.keepsOrder === true || identity.role === 'subscriber') return [];

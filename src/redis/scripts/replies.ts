@@ -159,6 +159,9 @@ export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
 export type CommitReply = SettleReply | `half ${string}`;
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
 export type LogReply = 'ok' | 'fenced' | 'gone';
+
+/** `uncounted`: each job of the queue costs one turn. */
+export type SpendReply = 'ok' | 'uncounted' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
 /** `over …`: the job has expired already, perhaps by the same call. */
 export type ExpireReply = 'expired' | 'dead' | 'over expired' | 'over dead' | 'kept' | 'lost' | 'later';

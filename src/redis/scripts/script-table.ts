@@ -120,6 +120,13 @@ export const scripts = named({
     each: ['entry', 'member', 'token', 'last', 'tags', 'lines'],
     byText: true,
   }),
+  spend: define({
+    late: 'fenced',
+    keys: ['runs', 'ready', 'jobs', 'meta', 'wake', 'line', 'lanes', 'holds', 'groups', 'spends'],
+    args: ['now'],
+    reply: 'per item',
+    each: ['entry', 'member', 'token', 'nth', 'turns'],
+  }),
   complete: define({
     late: 'fenced',
     keys: [
@@ -468,6 +475,7 @@ export const scripts = named({
       'looks',
       'logs',
       'claims',
+      'spends',
     ],
     args: ['now', 'force'],
   }),

@@ -20,6 +20,7 @@ import {
   type ReleaseReply,
   type Served,
   type SettleReply,
+  type SpendReply,
   type StartReply,
   servedOf,
   settleReply,
@@ -42,6 +43,14 @@ export interface ExpireSettings {
   readonly windowMs: number;
   readonly bytesMax?: number;
   readonly nowMs?: number;
+}
+
+/** What a start says of the turns that it has used. */
+export interface Spending extends Claim {
+  /** Which word of this start it is, from 1. */
+  readonly nth: number;
+  /** So many it has used in all. */
+  readonly turns: number;
 }
 
 /** The end of one start. */
@@ -147,6 +156,13 @@ function holding(redis: Redis) {
       const args = { most: LINES_MAX, bytes: LINES_BYTES_MAX };
       const reply = await run(redis, scripts.log, { keys: ref.keys, args, each });
       return list(reply).map((item) => text(item) as LogReply);
+    },
+
+    /** How many turns of its rates a start has really used. The same call again changes nothing, nor does an earlier one that comes late. */
+    async spend(ref: PartitionRef, { nth, turns, ...claim }: Spending, nowMs?: number): Promise<SpendReply> {
+      const each = [...claimArgs(claim), nth, turns];
+      const reply = await run(redis, scripts.spend, { keys: ref.keys, args: { now: nowMs ?? '' }, each });
+      return text(list(reply)[0]) as SpendReply;
     },
   };
 }

@@ -36,6 +36,8 @@ export interface BatchJobParts {
   readonly signal: AbortSignal;
   /** Keeps a line with this job, as `context.log` does. */
   readonly log: HandlerContext['log'];
+  /** Says how many turns of the rate this job has really used, as `context.spent` does. */
+  readonly spent: HandlerContext['spent'];
 }
 
 /** A job of a queue with this data, whichever name it has. */

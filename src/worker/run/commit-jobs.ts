@@ -4,7 +4,7 @@
  * so no other job can have it, and nobody has to look whether it is live.
  */
 import { countedPlan, type Plan, planJob } from '../../client/calls/plan.ts';
-import { notGated } from '../../client/calls/scheduled.ts';
+import { notCosting, notGated } from '../../client/calls/scheduled.ts';
 import { type Content, hasContent, seal } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';
 import { derivedId } from '../../job/job-id.ts';
@@ -70,6 +70,7 @@ export async function planCommitted(data: unknown, given: CommitJobOptions, from
   const plan = planJob(sealed, options, limits);
   const { priority = 'normal' } = options;
   if (priority !== 'normal' && !ref.gates) throw notGated(ref.queue, `priority ${show(priority)}`);
+  if (plan.costly !== undefined && !ref.gates?.takesCosts) throw notCosting(ref.queue, plan.costly);
   return ref.gates?.isCounted ? countedPlan(plan) : plan;
 }
 

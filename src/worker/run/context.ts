@@ -10,6 +10,7 @@ import type { ScheduleChain } from '../../client/jobs/scheduling.ts';
 import { createCallsOn } from '../../client/session.ts';
 import { idOf, type JobRecord } from '../../job/codec.ts';
 import type { Content } from '../../job/content.ts';
+import { parseSpent } from '../../job/cost.ts';
 import type { Job } from '../../job/job.ts';
 import type { Life } from '../../job/judge.ts';
 import { NO_HEADERS } from '../../job/labels.ts';
@@ -106,6 +107,10 @@ class StartedJob implements BatchJob<never> {
     return this.#inBatch.log;
   }
 
+  get spent(): BatchJobParts['spent'] {
+    return this.#inBatch.spent;
+  }
+
   get #inBatch(): BatchJobParts {
     if (this.#own === undefined) throw new Error(`job ${this.id} is in no batch; what it asks for is in the context`);
     return this.#own;
@@ -191,13 +196,15 @@ export interface ContextParts {
   readonly serverOf: (ref: PartitionRef) => { readonly nowMs: () => number };
   /** Where `commit` collects; undefined where a job cannot commit. */
   readonly effects: Effects | undefined;
-  /** Hears of progress and log lines; undefined where the job is over before its handler runs. */
+  /** Hears of progress, log lines and turns of a rate; undefined where the job is over before its handler runs. */
   readonly reporter: Reporter | undefined;
 }
 
 export interface Reporter {
   readonly report: (progress: JobProgress) => void;
   readonly say: (text: string, fields: LogFields | undefined) => void;
+  /** Whether it counts. */
+  readonly spend: (turns: number) => Promise<boolean>;
 }
 
 /** A class, unlike most of ours: one is made for each job, and what few handlers look at costs nothing until they do. */
@@ -240,6 +247,14 @@ export class JobContext implements HandlerContext {
     return (given, said) => {
       const { fraction, text } = parseProgress(given, said);
       reporter?.report({ fraction, text, atMs: Math.round(serverOf(ref).nowMs()) });
+    };
+  }
+
+  get spent(): HandlerContext['spent'] {
+    const { reporter } = this.#parts;
+    return async (given) => {
+      const turns = parseSpent(given);
+      return (await reporter?.spend(turns)) ?? false;
     };
   }
 

@@ -37,6 +37,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
 import { startAccount } from '../../redis/scripts/ready.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
 import { beginStart, inside, type StartSpan, toldIn } from '../../telemetry/spans.ts';
@@ -47,12 +48,21 @@ import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './con
 import type { Gathering, Member } from './gathering.ts';
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
 import { HOLD_MS_MAX, type Holds } from './holds.ts';
-import { type InFlight, type InFlightEntry, isLeased, type LostSlots, type RunningHandler } from './in-flight.ts';
+import {
+  claimOf,
+  type InFlight,
+  type InFlightEntry,
+  isLeased,
+  type LostSlots,
+  type RunningHandler,
+} from './in-flight.ts';
 import { LogBook } from './log-book.ts';
 import type { HandleChain } from './middleware.ts';
+import { counts } from './spending.ts';
 
 /** The services that an execution needs. */
 interface Services {
+  readonly jobs: Pick<Jobs, 'spend'>;
   readonly inFlight: InFlight;
   readonly acknowledger: Acknowledger;
   readonly slots: LostSlots;
@@ -204,6 +214,8 @@ class Execution implements RunningHandler, Reporter, Member {
   readonly #seenMs: number;
   unsent: string | undefined = undefined;
   book: LogBook | undefined = undefined;
+  /** How often it has said how many turns it used. */
+  #spendings = 0;
   /** Takes out of a text what the queue hides. Made for the first text. */
   #told: ((text: string) => string) | undefined = undefined;
   /** What the attempt has ended in, while its handler goes on after its time: it is told when the handler has ended. */
@@ -456,6 +468,15 @@ class Execution implements RunningHandler, Reporter, Member {
     const line = { atMs: this.#executor.nowMs(this.entry), attempt: this.#life.started.attempts, text, fields };
     this.book ??= new LogBook(tagsInNote(this.record));
     this.book.add(encodeLogLine(line, { told: this.#told, redact }));
+  }
+
+  /** How many turns of a rate it has used. Redis is told at once, as others wait for them. */
+  async spend(turns: number): Promise<boolean> {
+    if (!isLeased(this.entry) || this.#lazyAbort.reason === 'lease lost') return false;
+    const { jobs, clock } = this.#executor.services;
+    this.#spendings += 1;
+    const spending = { ...claimOf(this.entry), nth: this.#spendings, turns };
+    return counts({ jobs, clock }, this.entry.ref, spending);
   }
 
   sent(line: string): void {

@@ -52,6 +52,17 @@ export interface HandlerContext extends HandlerCalls {
    */
   readonly progress: (fraction: number, text?: string) => void;
   /**
+   * Says how many turns of the rate this start has really used, in all: the number takes the place of the `cost` of the job, and of
+   * what was said before. More turns are owed from now on, fewer are given back as far as nobody has waited for them yet. It resolves to
+   * whether that counts: not in a queue without `costs`, nor after the handler has ended or lost its lease, nor in a queue that
+   * delivers at most once or is broadcast, nor where Redis does not answer for ten seconds. None of that fails the job.
+   *
+   * @param turns 0 to 1000
+   * @throws DuestreamError `bad-input`
+   * @example await context.spent(Math.min(1000, Math.ceil(answer.usage.tokens / 1000)));
+   */
+  readonly spent: (turns: number) => Promise<boolean>;
+  /**
    * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
    * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.
    *

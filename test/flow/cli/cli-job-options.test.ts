@@ -12,7 +12,7 @@ import { exampleOf } from '../../support/job-options.ts';
 import { usePartition } from '../../support/partition.ts';
 
 /** A queue that takes groups and priorities as well. */
-const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true } as const;
+const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true, costs: true } as const;
 
 const cli = useCli();
 const the = usePartition();

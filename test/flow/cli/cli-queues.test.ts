@@ -538,6 +538,10 @@ describe('limits of what runs', () => {
     [['--concurrency', '1'], 'q runs at most 1 job at a time'],
     [['--per-group', '2'], 'q runs at most 2 jobs of each group at a time'],
     [['--fair'], 'groups and priorities of q start in turns'],
+    [
+      ['--costs'],
+      'a job of q may cost more than one turn of a rate; processes of older versions start none of its jobs',
+    ],
   ])('are set by %j', async (flags, words) => {
     const { code, out } = await due(['queues', 'set', 'q', ...flags]);
     const setting = flags[0]?.slice(2);

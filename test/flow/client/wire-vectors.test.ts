@@ -113,7 +113,7 @@ describe('records', () => {
     const overrides = Object.fromEntries(
       Object.entries({ attempts, timeoutMs, backoff }).filter(([, value]) => value !== undefined),
     );
-    const lateness = { ...latenessOf(header), ...tagsOf(header), ...(headers && { headers }) };
+    const lateness = { ...latenessOf(header), ...tagsOf(header), ...costOf(header), ...(headers && { headers }) };
     expect(decodeRecord(record)).toEqual({ askedDueMs: dueMs, bare: false, name, data, ...overrides, ...lateness });
     const encoded = encodeRecord(dueMs, encodeBody({ name, data }, overrides), lateness);
     expect(counts ? countedRecord(encoded) : encoded).toBe(record);
@@ -223,6 +223,9 @@ function tagsOf({ t }: Readonly<Record<string, string>>): HeaderOptions {
   const tags = words.filter((word) => word !== '' && !word.startsWith('='));
   return { ...(priority && { priority }), ...(tags.length > 0 && { tags }) };
 }
+
+const costOf = ({ c }: Readonly<Record<string, string>>): HeaderOptions =>
+  c === undefined ? {} : { cost: Number.parseInt(c, 36) };
 
 function latenessOf({ e, l, p = 'd' }: Readonly<Record<string, string>>): HeaderOptions {
   if (e === undefined && l === undefined) return {};

@@ -99,6 +99,7 @@ describe('what it finds', () => {
       meta,
     } = p.keys;
     await p.redis.hset(p.keys.claims, 'h-1 0', '1');
+    await p.redis.hset(p.keys.spends, '1-0', '1 1 1');
     await p.redis.hset(groups, 'acme', '0 0');
     await p.redis.hset(order, 'acme', 'j:waits');
     await p.redis.hset(meta, 'closed', '1');

@@ -221,6 +221,27 @@ test('how far a run is shows where people look', async () => {
   expect(await remote.client().get(remote.queue, 'a')).toMatchObject({ progress: { fraction: 0.5, text: 'half' } });
 });
 
+test('a beat says how many turns of the rate a run has really used, and the last word counts', async () => {
+  const queue = defineQueue(remote.queue, { rate: '1/s', costs: true });
+  await remote.client().schedule(queue, {}, { id: 'a', cost: 600 });
+  const worker = remote.worker();
+  const [job] = await worker.jobs(remote.at(0), { wait: '5s' });
+  const [keys] = remote.refs.map((ref) => ref.keys);
+  if (!job || !keys) throw new Error('there is a job');
+  const aheadUs = async () => {
+    const [arrivalUs] = ((await remote.redis.hget(keys.meta, 'gate')) ?? '').split(' ');
+    return Number(arrivalUs) - Date.now() * 1000;
+  };
+  expect(await aheadUs()).toBeGreaterThan(500_000_000);
+  await worker.call(remote.at(0), 'progress', { run: job.run, spent: 500 });
+  // By the other daemon, which knows nothing of the word before.
+  const { body } = await worker.call(remote.at(1), 'progress', { run: job.run, spent: 2 });
+  expect(body).toEqual({ result: 'ok' });
+  expect(await aheadUs()).toBeLessThan(100_000_000);
+  const refused = await worker.call(remote.at(0), 'progress', { run: job.run, spent: 1001 });
+  expect(refused).toMatchObject(problem(400, 'bad-input'));
+});
+
 test('the calls for one run say one word', async () => {
   await remote.schedule({ id: 'a' }, { id: 'b' }, { id: 'c' });
   await expect.poll(async () => (await remote.picture()).ready?.length).toBe(3);

@@ -253,4 +253,6 @@ const SENTENCES: {
       : line`a group of ${queue} goes on after a dead letter`,
   groups: (queue, own) => line`these groups of ${queue} have limits of their own: ${Object.keys(own).join(', ')}`,
   fair: (queue) => line`groups and priorities of ${queue} start in turns`,
+  costs: (queue) =>
+    line`a job of ${queue} may cost more than one turn of a rate; processes of older versions start none of its jobs`,
 };

@@ -109,13 +109,14 @@ function useLike({ queue, id }: { readonly queue: string; readonly id: string },
 }
 
 function likeOf({ id, name = '', data, tags = [], options }: Schemas['Job']): Partial<Form> {
-  const { attempts, timeoutMs, priority = '', maxLatenessMs, onLate = '' } = options;
+  const { attempts, timeoutMs, priority = '', cost, maxLatenessMs, onLate = '' } = options;
   const ms = (value: number | undefined) => (value === undefined ? '' : `${value}ms`);
   const [, group = ''] = /^\{([^}:]+)\}/.exec(id) ?? [];
   return {
     ...{ name, group, priority, onLate, timeout: ms(timeoutMs), maxLateness: ms(maxLatenessMs) },
     data: data === undefined ? '' : JSON.stringify(data, undefined, 2),
     tags: tags.join(' '),
+    cost: cost === undefined ? '' : String(cost),
     attempts: attempts === undefined ? '' : String(attempts),
   };
 }
@@ -260,7 +261,7 @@ function Names({ form, set }: Filled) {
 }
 
 function MoreOptions({ form, set }: Filled) {
-  const text = (name: 'group' | 'attempts' | 'timeout' | 'maxLateness') => (
+  const text = (name: 'group' | 'cost' | 'attempts' | 'timeout' | 'maxLateness') => (
     <label class="field">
       {said.options[name]}
       <input value={form[name]} onInput={typed(set, name)} />
@@ -290,6 +291,7 @@ function MoreOptions({ form, set }: Filled) {
       <div class="two-fields">
         {text('group')}
         {choice('priority', ['high', 'normal', 'low'])}
+        {text('cost')}
         {text('attempts')}
         {text('timeout')}
         {text('maxLateness')}

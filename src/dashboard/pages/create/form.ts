@@ -16,6 +16,7 @@ export interface Form {
   readonly tags: string;
   readonly group: string;
   readonly priority: string;
+  readonly cost: string;
   readonly attempts: string;
   readonly timeout: string;
   readonly maxLateness: string;
@@ -24,15 +25,18 @@ export interface Form {
 
 export const EMPTY: Form = {
   ...{ queue: '', name: '', when: 'now', delay: '', at: '', zone: '', data: '', id: '', tags: '' },
-  ...{ group: '', priority: '', attempts: '', timeout: '', maxLateness: '', onLate: '' },
+  ...{ group: '', priority: '', cost: '', attempts: '', timeout: '', maxLateness: '', onLate: '' },
 };
 
 /** What of a form has a field of the same name in the body. */
 const TEXTS = ['name', 'id', 'group', 'priority', 'timeout', 'maxLateness', 'onLate'] as const;
 
+/** The same of numbers. */
+const COUNTS = ['cost', 'attempts'] as const;
+
 /** The options of the job, without its data. */
 export function optionsOf(form: Form): Readonly<Record<string, unknown>> {
-  const { when, delay, at, zone, tags, attempts } = form;
+  const { when, delay, at, zone, tags } = form;
   const words = tags.split(/\s+/).filter((tag) => tag !== '');
   return {
     ...Object.fromEntries(TEXTS.flatMap((name) => (form[name].trim() === '' ? [] : [[name, form[name].trim()]]))),
@@ -40,7 +44,9 @@ export function optionsOf(form: Form): Readonly<Record<string, unknown>> {
     ...(when === 'at' && at !== '' ? { at, zone } : {}),
     ...(words.length === 0 ? {} : { tags: words }),
     // The daemon says what is allowed, also of what is no number.
-    ...(attempts.trim() === '' ? {} : { attempts: Number(attempts.trim()) }),
+    ...Object.fromEntries(
+      COUNTS.flatMap((name) => (form[name].trim() === '' ? [] : [[name, Number(form[name].trim())]])),
+    ),
   };
 }
 
@@ -62,6 +68,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   delay: 'delay',
   group: 'group',
   priority: 'priority',
+  cost: 'cost',
   attempts: 'attempts',
   timeout: 'timeout',
   maxLateness: 'max-lateness',

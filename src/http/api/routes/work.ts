@@ -1,5 +1,6 @@
 /** Workers over HTTP: they claim jobs, say how runs end, beat, and leave. The daemon behind is `src/remote`. */
 import { z } from '@hono/zod-openapi';
+import { spentRange } from '../../../job/cost.ts';
 import { parseProgress } from '../../../job/outcome.ts';
 import { durationMs } from '../../../kernel/duration.ts';
 import { LANES } from '../../../redis/scripts/claims.ts';
@@ -28,6 +29,12 @@ const run = z
   .min(1)
   .max(RUN_CHARS_MAX)
   .openapi({ description: 'What a claim has handed out as `run`.', example: 'WzAsMCwi' });
+const spending = {
+  spent: z.number().int().min(spentRange.min).max(spentRange.max).optional().openapi({
+    description:
+      'In a queue with costs: how many turns of the rate the run has really used, in all, in the place of the cost of its job.',
+  }),
+};
 const fail = {
   error: z
     .string()
@@ -37,9 +44,11 @@ const fail = {
   stack: z.string().max(ERROR_CHARS_MAX).optional(),
   fatal: z.boolean().optional().openapi({ description: 'Trying again cannot help: the job is a dead letter at once.' }),
   retryIn: duration.optional().openapi({ description: 'Instead of the backoff of the queue.', example: '5m' }),
+  ...spending,
 };
 const complete = {
   result: z.unknown().optional().openapi({ description: 'Kept in queues whose history keeps results.' }),
+  ...spending,
 };
 const defer = {
   delay: duration,
@@ -47,6 +56,7 @@ const defer = {
   close: z.enum(['group', 'queue']).optional().openapi({
     description: 'In a queue with limits: for so long nobody of the group of the job, or of the queue, is let through.',
   }),
+  ...spending,
 };
 const progress = {
   progress: z
@@ -56,6 +66,7 @@ const progress = {
     .optional()
     .openapi({ description: 'How far the run is, from 0 to 1.', example: 0.5 }),
   text: z.string().max(200).optional(),
+  ...spending,
 };
 
 const end = z
