@@ -8,15 +8,15 @@
 --         used then so many stay used as left says, nil = none; giveOwnBack(keys, own, charge): the
 --         same of the rate of a group; refundAll(keys, gate, charges): what these have used was for
 --         nothing
--- NEEDS   charge, line, rates, own
+-- NEEDS   charge, line, gate, rates, own
 -- RULE    The letter c of the header is the cost, in base 36; a job without it costs one, and
 --         nobody more than 1,000. A job passes where one turn is free, and owes the rest: so a cost
 --         above the burst starts too, and who comes next waits until what is owed is through. It
 --         counts the same for each rate: both of a queue, and that of the group. What an entry has
 --         used stands in it, and is what it gives back: its job may be over by then, or have
 --         another record. Only what is not through yet is given back, as if none had been used
---         before: who came next has waited for the rest. Those who go past the line read 1 MiB of
---         records; who reads more stands in line.
+--         before: who came next has waited for the rest, or has started in its place. Those who go
+--         past the line read 1 MiB of records; who reads more stands in line.
 local function costIn(keys, member)
   local record = redis.call('HGET', keys.jobs, member) or ''
   local cost = tonumber(record:match('^1%w+[^|]-;c=(%w+)') or '', 36) or 1
@@ -43,7 +43,7 @@ local function chargesOf(ready, gate, entries, members, unused)
   for nth, entry in ipairs(entries) do
     if unused[entry] then
       local found = gate.hasCosts and redis.call('XRANGE', ready, entry, entry)[1]
-      local charge = chargeIn(found and found[2] or {})
+      local charge = chargeIn(entry, found and found[2] or {})
       charge.member = members[nth]
       charges[#charges + 1] = charge
     end
@@ -60,7 +60,7 @@ end
 
 -- In us.
 local function backOf(rate, charge)
-  local through = charge.at and math.max(0, rate.micros - charge.at) or 0
+  local through = math.max(0, rate.micros - placeFrom(rate, charge.at))
   local used = math.max(0, charge.turns * rate.interval - through)
   return used - math.max(0, (charge.left or 0) * rate.interval - through)
 end
@@ -84,12 +84,7 @@ local function giveOwnBack(keys, own, charge)
 end
 
 local function refundAll(keys, gate, charges)
-  if gate.hasCosts then
-    --@lazy
-    giveBack(keys.meta, gate, charges)
-  else
-    refund(keys.meta, gate, #charges)
-  end
+  giveBack(keys.meta, gate, charges)
   for _, charge in ipairs(gate.hasOwn and charges or {}) do
     local group = groupIn(charge.member)
     if group ~= '' then

@@ -13,7 +13,9 @@
 --         one. Of one rate, and of that of a group: turnsIn(gate): so many it allows now, below 0
 --         where some are owed; nextLookMs(gate): when it allows one more than now; aheadBy(gate,
 --         ahead, before): how far the arrival is ahead, in us, where it was so far at an interval
---         of before; gateText(gate): what gate of K:meta keeps. Of all rates: see the part rates
+--         of before; placeFrom(gate, micros): where it has places of its own, the first one from
+--         then on, else then; gateText(gate): what gate of K:meta keeps. Of all rates: see the
+--         part rates
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
 --         the rate. It may be ahead of now by what a burst and 50 ms of delay allow, and by one
 --         turn more. What is ahead by more, after a step of the clock, is cut to where one turn is
@@ -87,6 +89,12 @@ local function toleranceOf(gate)
   return gate.tolerance or (gate.burst - 1) * gate.interval + 50000
 end
 
+local function placeFrom(gate, micros)
+  if not gate.phase then return micros end
+  local nth = math.ceil((micros - 1 - gate.phase) / gate.interval)
+  return gate.phase + nth * gate.interval
+end
+
 local function turnsIn(gate)
   -- @without-rate
   if gate.interval == 0 then return math.huge end
@@ -96,11 +104,7 @@ local function turnsIn(gate)
   if gate.arrival > latest + gate.debt * gate.interval + 1 then
     gate.arrival = latest
   end
-  gate.arrival = math.max(gate.arrival, gate.micros)
-  if gate.phase then
-    local nth = math.ceil((gate.arrival - 1 - gate.phase) / gate.interval)
-    gate.arrival = gate.phase + nth * gate.interval
-  end
+  gate.arrival = placeFrom(gate, math.max(gate.arrival, gate.micros))
   return math.floor((latest - gate.arrival) / gate.interval) + 1
 end
 

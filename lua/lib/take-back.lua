@@ -21,7 +21,7 @@ local function takeBack(keys, now, limit)
     local isBack = not isOver and redis.call('ZADD', keys.scheduled, 'NX', due, member) == 1
     redis.call('XDEL', keys.ready, entry[1])
     entries[#entries + 1], members[#members + 1] = entry[1], member
-    charges[#charges + 1] = chargeIn(entry[2])
+    charges[#charges + 1] = chargeIn(entry[1], entry[2])
     charges[#charges].member = member
     if not isBack then
       dropNote(keys.stale, member)

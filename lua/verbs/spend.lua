@@ -50,7 +50,7 @@ local function correct(job)
   -- @known-call
   if isSame and tonumber(nth) >= job.nth then return end
   local found = redis.call('XRANGE', keys.ready, job.entry, job.entry)[1]
-  local charge = chargeIn(found and found[2] or {})
+  local charge = chargeIn(job.entry, found and found[2] or {})
   if token then
     charge.turns = isSame and tonumber(turns) or 0
   end

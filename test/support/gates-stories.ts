@@ -22,6 +22,16 @@ const TEN = '100000 1 0 0';
 /** One of each group at a time. */
 const LOCKS = '0 1 0 1';
 
+/** It is let through at this very moment by the clock of the desk, and its turn ends so much later: its entry has the time of that clock. */
+async function letThroughNow(desk: Desk, id: string, aheadUs: number): Promise<void> {
+  const { ready, scheduled, meta } = desk.ref.keys;
+  await desk.put([id], { inMs: 0 });
+  await desk.redis.xgroup('CREATE', ready, 'workers', '0', 'MKSTREAM');
+  await desk.redis.xadd(ready, `${desk.nowMs}-1`, 'member', `j:${id}`, 'due', String(desk.nowMs));
+  await desk.redis.zrem(scheduled, `j:${id}`);
+  await desk.redis.hset(meta, 'gate', `${(desk.nowMs * 1000 + aheadUs).toFixed(2)} 0 0 0 0 0`);
+}
+
 const rates: readonly Story[] = [
   {
     title: 'a rate gives a turn when its time has come, 50 ms early at the most',
@@ -192,6 +202,39 @@ const rates: readonly Story[] = [
       await desk.jobs.release(desk.ref, given, { consumer: 'w1', nowMs: desk.nowMs });
       expect(await desk.ready()).toEqual(['b']);
       expect(await desk.ahead()).toBe(100_000);
+    },
+  },
+  {
+    title:
+      'who is handed back when its turn is nearly through gives back what is left of it, so that no two start at once',
+    async tell(desk) {
+      await desk.begin('1000000 1 0 0');
+      await letThroughNow(desk, 'a', 1_000_000);
+      const given = await desk.read();
+      await desk.line('b', 'c');
+      desk.nowMs += 950;
+      expect(await desk.serve(1, { worker: 'w2' })).toEqual(['b']);
+      await desk.jobs.release(desk.ref, given, { consumer: 'w1', nowMs: desk.nowMs });
+      expect(await desk.serve(1, { worker: 'w2' })).toEqual([]);
+      expect(await desk.ahead()).toBe(1_000_000);
+    },
+  },
+  {
+    title: 'at a place of a partition a turn is not through before the place comes, and is given back whole until then',
+    async tell(desk) {
+      for (const [waitMs, through] of [
+        [99, 1],
+        [101, 0],
+      ] as const) {
+        await desk.redis.flushall();
+        desk.nowMs = NOW;
+        await desk.begin('400000 1 0 0 s1/4/1');
+        await letThroughNow(desk, 'a', 500_000);
+        const given = await desk.read();
+        desk.nowMs += waitMs;
+        await desk.jobs.release(desk.ref, given, { consumer: 'w1', nowMs: desk.nowMs });
+        expect((await desk.promote()).gated?.through).toBe(through);
+      }
     },
   },
   {
