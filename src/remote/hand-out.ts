@@ -2,7 +2,7 @@
  * One ask for one poll: partition by partition, until one has something for it. What a worker has lost comes first, then what is
  * ready. A claim takes from one partition, so that the same claim, sent again, finds all that it was handed in one place.
  *
- *  overdue ─▶ reclaim ─┐
+ *  overdue ─▶ reclaim ─┐                             for an idle worker: all before the first suspect, or that one alone
  *                      ├─▶ hand ─▶ run, again      the job goes into the answer, or is a dead letter
  *  ready ──────────────┘          suspect         alone into the answer of an idle worker; else it stays where it is, and is overdue
  *                                                 once its lease is over
@@ -127,10 +127,14 @@ export class HandOut {
 
   async #askOne(ref: PartitionRef, claim: Claim) {
     const { takeBack } = this.#parts;
-    const isIdle = claim.running === 0;
-    const lost = takeBack.next(ref, isIdle ? 1 : claim.max);
+    const { max, running } = claim;
+    // To a worker that runs something a suspect is not started, whoever comes with it.
+    const look = () => takeBack.company(ref, { most: max, suspects: this.#suspects });
+    const { count, isSuspect } =
+      running === 0 ? await withRetry('look', look, this.#policy()) : { count: max, isSuspect: false };
+    const lost = count > 0 ? takeBack.next(ref, count) : undefined;
     const given = lost ? await this.#takeOver(ref, claim, lost) : [];
-    const handed = await this.#hand(ref, claim, given);
+    const handed = await this.#hand(ref, claim, { given, isAlone: isSuspect && given.length > 0 });
     return { handed, jobs: await this.#jobsOf(ref, claim, handed) };
   }
 
@@ -151,14 +155,16 @@ export class HandOut {
     return deliveries;
   }
 
-  async #hand(ref: PartitionRef, claim: Claim, given: readonly Delivery[]): Promise<Handed> {
-    const { jobs, windowMs, rules } = this.#parts;
+  async #hand(
+    ref: PartitionRef,
+    claim: Claim,
+    { given, isAlone }: { readonly given: readonly Delivery[]; readonly isAlone: boolean },
+  ): Promise<Handed> {
+    const { jobs, windowMs } = this.#parts;
     const { worker: consumer, lane, seq, max, ends } = claim;
-    // What was taken over comes alone to an idle worker: it may be a suspect.
-    const take = given.length > 0 && claim.running === 0 ? 0 : Math.max(0, max - given.length);
+    const take = isAlone ? 0 : Math.max(0, max - given.length);
     const ended = ends.get(ref.partition) ?? [];
-    const suspects = Math.max(1, rules.queue.crashes - 1);
-    const settings = { consumer, bytesMax: READ_BYTES_MAX, windowMs, suspects };
+    const settings = { consumer, bytesMax: READ_BYTES_MAX, windowMs, suspects: this.#suspects };
     const call = () => jobs.hand(ref, { ended, given, take, lane, seq }, settings);
     const handed = await withRetry('claim', call, this.#policy());
     ends.delete(ref.partition);
@@ -287,6 +293,11 @@ export class HandOut {
     const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
     const told = { queue, id: idOf(member).id, name: DEFAULT_NAME, reason: 'record-missing', tookMs: 0, error };
     events.emit('job.dead', told);
+  }
+
+  /** With one crash more it may be dead: so many make a suspect. */
+  get #suspects(): number {
+    return Math.max(1, this.#parts.rules.queue.crashes - 1);
   }
 
   #policy(): RetryPolicy {

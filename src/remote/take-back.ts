@@ -11,6 +11,7 @@
  *    ▲                           │ a beat                    │ a beat, an end
  *    └───────────────────────────┴───────────────────────────┘
  */
+import { decodeRun } from '../job/codec.ts';
 import type { EntryId } from '../job/job.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -19,7 +20,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { RECLAIM_JOBS_MAX } from '../redis/scripts/bytes.ts';
 import { isRemote } from '../redis/scripts/claims.ts';
 import { withoutBeat } from '../redis/scripts/presence.ts';
-import { ensureGroup, idleEntries, proveWritable } from '../redis/scripts/ready.ts';
+import { ensureGroup, idleEntries, proveWritable, readEntries } from '../redis/scripts/ready.ts';
 
 /** Why a run was lost: its worker has no heartbeat, or lives and does not extend it. */
 export type LossCause = 'dead' | 'lease';
@@ -68,6 +69,37 @@ export class TakeBack {
     this.#seen = seen;
     this.#overdue = overdue;
     return overdue.size > 0;
+  }
+
+  /**
+   * How many of those that come next may go to one worker together: all before the first under which so many workers will have
+   * died, or that one alone. None: nothing is overdue.
+   */
+  async company(
+    ref: PartitionRef,
+    { most, suspects }: { readonly most: number; readonly suspects: number },
+  ): Promise<{ readonly count: number; readonly isSuspect: boolean }> {
+    const [first] = this.#overdue.get(ref) ?? [];
+    if (!first) return { count: 0, isSuspect: false };
+    const entries = first.entries.slice(0, Math.min(most, RECLAIM_JOBS_MAX));
+    const crashes = await this.#crashesAfter(ref, first.owner, entries);
+    const at = entries.findIndex((entry) => (crashes.get(entry) ?? 0) >= suspects);
+    if (at === 0) return { count: 1, isSuspect: true };
+    return { count: at < 0 ? entries.length : at, isSuspect: false };
+  }
+
+  /** How many crashes each has once it is taken over: one is counted where its owner had started it. */
+  async #crashesAfter(ref: PartitionRef, owner: string, entries: readonly EntryId[]) {
+    const { redis } = this.#parts;
+    const found = await readEntries(redis, ref.keys, entries);
+    const members = found.map(({ member }) => member);
+    const texts = members.length === 0 ? [] : await redis.hmget(ref.keys.runs, ...members);
+    const counts = found.map(({ entry }, at) => {
+      const run = decodeRun(texts[at] ?? '');
+      const isStarted = run?.entry === entry && run.owner === owner;
+      return [entry, (run?.crashes ?? 0) + (isStarted ? 1 : 0)] as const;
+    });
+    return new Map(counts);
   }
 
   /** What one worker has lost there, at most so many entries: the caller takes it over. */

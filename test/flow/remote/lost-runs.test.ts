@@ -86,6 +86,42 @@ test('a job under which workers died goes alone to a worker that runs nothing', 
   expect(found).toMatchObject([{ crashes: 1, suspect: true }]);
 });
 
+test('jobs under which one worker died go together to a worker that runs nothing', async () => {
+  const ids = ['a', 'b', 'c'];
+  await remote.schedule(...ids.map((id) => ({ id })));
+  await expect.poll(async () => (await remote.picture()).ready?.length).toBe(3);
+  await remote.worker().jobs(remote.at(0));
+  const found = await remote.worker().jobs(remote.at(0), { wait: '30s', running: 0 });
+  expect(found.map(({ id, crashes, suspect }) => [id, crashes, suspect])).toEqual(ids.map((id) => [id, 1, undefined]));
+});
+
+test('those that come before a suspect go first, and the suspect alone after them', async () => {
+  const at = await remote.serve({ queues: { [remote.queue]: { crashes: 3 } } });
+  remote.onEnd(() => at.daemon.stop());
+  await remote.schedule({ id: 'crashed' });
+  await remote.worker().jobs(at, { wait: '5s' });
+  const third = remote.worker();
+  const [crashed] = await third.jobs(at, { wait: '30s' });
+  expect(crashed).toMatchObject({ id: 'crashed', crashes: 1 });
+  await remote.schedule({ id: 'new' });
+  const [fresh] = await third.jobs(at, { wait: '5s', running: 1 });
+  expect(fresh).toMatchObject({ id: 'new', crashes: 0 });
+  const seen: (readonly [string, number, unknown])[] = [];
+  const heir = remote.worker();
+  while (seen.length < 2) {
+    const jobs = await heir.jobs(at, { wait: '30s', running: 0 });
+    expect(jobs).toHaveLength(1);
+    for (const job of jobs) {
+      seen.push([job.id, job.crashes, job.suspect]);
+      expect(await heir.settle(at, ended(job))).toEqual(['ok']);
+    }
+  }
+  expect(seen.toSorted()).toEqual([
+    ['crashed', 2, true],
+    ['new', 1, undefined],
+  ]);
+});
+
 test('a run that goes on after its time-out is ended as a failure, although its worker beats', async () => {
   await remote.schedule({ id: 'a', timeout: 100, attempts: 1 });
   const worker = remote.worker();
