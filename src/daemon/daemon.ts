@@ -15,6 +15,7 @@ import { logEvents } from '../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource, forward } from '../job/events.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueFrom } from '../job/queue.ts';
+import { POLICIES_MAX, policyOf, type QueuePolicies } from '../job/queue-policy.ts';
 import { parseShared } from '../job/shared-limit.ts';
 import { asConfig, checkNames, hintOf } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
@@ -397,6 +398,7 @@ function moversOf(parts: {
       startedMs: systemClock.wallMs(),
       queues: [],
       keepsOrder: true,
+      ...(judgesRuns(config) && { policies: policiesOf(config) }),
     },
     limits: {
       batch: 500,
@@ -405,6 +407,17 @@ function moversOf(parts: {
       ...doneLimits(config),
     },
   });
+}
+
+const judgesRuns = (config: Config): boolean =>
+  has(config, 'http') && config.http.work === 'on' && config.http.api === 'on';
+
+/** How it judges runs of workers over HTTP, for `doctor` to compare. */
+function policiesOf(config: Config): QueuePolicies {
+  const names = Object.keys(config.queues).slice(0, POLICIES_MAX);
+  const named = names.map((name) => [name, policyOf(definitionOf(name, { config }))] as const);
+  const below = { timeoutMs: config.worker.timeoutMs };
+  return { named: Object.fromEntries(named), others: policyOf(queueFrom('others', {}, below)) };
 }
 
 interface ModuleWorkerOptions {

@@ -19,6 +19,7 @@ import { lateness } from './check-lateness.ts';
 import { limits } from './check-limits.ts';
 import { dueTimes, members } from './check-members.ts';
 import { closedTags, done, schema, streams, unsealedSets } from './check-namespace.ts';
+import { policies } from './check-policies.ts';
 import { processes, workers } from './check-processes.ts';
 import { schedules } from './check-schedules.ts';
 import { targetSecrets } from './check-targets.ts';
@@ -37,6 +38,7 @@ export const checks: readonly Check[] = [
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
   { name: 'processes', look: processes },
+  { name: 'policies', look: policies },
   { name: 'limits', look: limits },
   { name: 'lateness', look: lateness },
   { name: 'scores', look: dueTimes },

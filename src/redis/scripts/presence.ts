@@ -9,6 +9,7 @@
  * the key, with one command as before. So everybody who sees the worker sees its pause. The pause ends with the key, and a worker
  * that makes its key anew, because Redis has lost it, writes its pause again.
  */
+import type { QueuePolicies } from '../../job/queue-policy.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
@@ -57,6 +58,8 @@ export interface Identity {
   /** Of a worker that comes over HTTP: by that way, from this address. */
   readonly via?: 'http';
   readonly address?: string;
+  /** Of a daemon with `http.work`: how it judges runs of workers over HTTP. Older versions left it out. */
+  readonly policies?: QueuePolicies;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
   readonly beatTtlMs?: number;
 }
