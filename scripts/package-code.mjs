@@ -19,6 +19,7 @@ const ENTRIES = {
   main: 'main',
   // It lies beside the code that forks it.
   'code/actor': 'prove/actor',
+  'code/daemon-process': 'conformance/daemon-process',
 };
 
 /** @param {string} folder of the package */

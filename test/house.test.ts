@@ -44,6 +44,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['kernel', 'http'],
   // Tries what is promised on a Redis that somebody has, with daemons and workers of its own.
   prove: ['kernel', 'job', 'redis', 'config', 'client', 'worker', 'inspect', 'daemon'],
+  // Plays faults against clients in other languages, with a Redis and daemons of its own.
+  conformance: ['kernel', 'client', 'daemon', 'embedded'],
   embedded: [],
   // In a browser: it knows duestream by its HTTP API alone.
   dashboard: [],
@@ -76,6 +78,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  // Its table of rules is small; what plays them is loaded when it runs.
+  'cli/commands/conformance.ts': ['conformance'],
   'cli/commands/mcp.ts': ['mcp'],
   'cli/commands/outbox.ts': ['daemon'],
   'cli/commands/prove.ts': ['prove'],

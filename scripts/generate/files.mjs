@@ -16,6 +16,7 @@ import { apiTypes } from './api-types.mjs';
 import { manifests, renderChartAlerts, renderChartFile } from './chart.mjs';
 import { renderValuesSchema } from './chart-schema.mjs';
 import { renderCli } from './cli.mjs';
+import { renderClientRules } from './client-rules.mjs';
 import { renderMarkdown, renderSchema } from './configuration.mjs';
 import { renderEvents } from './events.mjs';
 import { renderJobOptions } from './job-options.mjs';
@@ -33,6 +34,7 @@ export const files = {
   'deploy/helm/duestream/values.schema.json': () => renderValuesSchema(),
   ...manifests,
   'docs/reference/cli.md': () => renderCli(createProgram({ run: async () => undefined }), examplesOf),
+  'docs/reference/client-rules.md': () => renderClientRules(),
   'docs/reference/configuration.md': () => renderMarkdown(options),
   'docs/reference/events.md': () => renderEvents({ source: textOf('src/job/events.ts'), levels: eventLevels }),
   'docs/reference/job-options.md': () => renderJobOptions(allOptions),

@@ -7,6 +7,7 @@ import { DuestreamError } from '../kernel/errors.ts';
 import { version } from '../kernel/version.ts';
 import { auditLs } from './commands/audit-ls.ts';
 import { configPrint } from './commands/config-print.ts';
+import { conformance } from './commands/conformance.ts';
 import { deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
 import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
@@ -107,6 +108,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
     doctor,
     slo,
     mcp,
+    conformance,
     noun('tokens', 'create, list and revoke tokens of the HTTP API', [tokensCreate, tokensLs, tokensRevoke]),
     noun('admin', 'the audit, the configuration, what a load needs, what is promised, and the completion of a shell', [
       ...[auditLs, configPrint, plan, prove, completion],

@@ -1,0 +1,411 @@
+/** The trials of `duestream conformance --worker`: each has a queue and programs of its own, and says what it saw of some rules. */
+import { systemClock } from '../kernel/clock.ts';
+import { counted, span } from '../kernel/humanize.ts';
+import type { Faults } from './faulty-line.ts';
+import {
+  failed,
+  held,
+  judged,
+  longestSilenceMs,
+  namesIn,
+  notTried,
+  repeatVerdict,
+  settlesOf,
+  type Verdict,
+} from './judge.ts';
+import { LEASE_MS, ONCE_QUEUE } from './orders.ts';
+import type { Program } from './processes.ts';
+import { type Call, type Happenings, jobsIn, runOf, runsIn, runsOf } from './record.ts';
+import type { RuleName } from './rules.ts';
+import { NotSeen, Scene, type Stage } from './scene.ts';
+
+export interface Trial {
+  /** For people, while it runs. */
+  readonly doing: string;
+  /** What fails where the program does not do what the trial waits for. */
+  readonly rules: readonly RuleName[];
+  /** Rules that are judged in every trial, and of which this one shows most. */
+  readonly also?: readonly RuleName[];
+  readonly queue: string;
+  /** It changes what others need, such as the daemons. */
+  readonly isAlone?: true;
+  readonly faults?: (scene: () => Scene) => Faults;
+  readonly act: (scene: Scene) => Promise<readonly Verdict[]>;
+}
+
+const JOBS = 30;
+const idsOf = (prefix: string, count = JOBS): readonly string[] =>
+  Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+const NTH = 3;
+
+export const trials: readonly Trial[] = [
+  {
+    doing: 'jobs that end, and a handler that runs for two and a half leases',
+    rules: ['beat'],
+    also: ['token'],
+    queue: 'ordinary',
+    act: ordinary,
+  },
+  { doing: 'answers are lost', rules: ['repeat'], also: ['number'], queue: 'lost', faults: lostAnswers, act: runsAll },
+  { doing: 'a daemon is killed', rules: ['repeat'], queue: 'killed', isAlone: true, act: daemonKilled },
+  { doing: 'answers to claims arrive late', rules: ['late'], queue: 'late', faults: lateAnswers, act: answersLate },
+  { doing: 'the program is frozen for longer than a lease', rules: ['lease'], queue: 'frozen', act: frozen },
+  { doing: 'nobody answers for longer than a lease', rules: ['lease'], queue: 'silent', faults: silence, act: silent },
+  { doing: 'a job is cancelled, and the time of one is up', rules: ['words'], queue: 'words', act: toldToStop },
+  { doing: 'jobs that may run once', rules: ['once'], queue: ONCE_QUEUE, faults: begins, act: atMostOnce },
+  { doing: 'the program is killed', rules: ['name'], queue: 'names', act: killed },
+  { doing: 'the program is told to stop', rules: ['leave'], queue: 'leave', act: leaves },
+  { doing: 'a daemon refuses the claim', rules: ['refused'], queue: 'refused', faults: refusals, act: refused },
+  { doing: 'the program forks itself', rules: ['fork'], queue: 'forked', act: forked },
+];
+
+export interface Played {
+  readonly verdicts: readonly Verdict[];
+  readonly happened: Happenings;
+}
+
+/** Plays one trial. What it waits for in vain fails its rules. */
+export async function play(trial: Trial, stage: Stage): Promise<Played> {
+  const scene: Scene = new Scene(
+    stage,
+    trial.queue,
+    trial.faults?.(() => scene),
+  );
+  try {
+    return { verdicts: await trial.act(scene), happened: scene.happened };
+  } catch (error) {
+    if (!(error instanceof NotSeen)) throw error;
+    return { verdicts: trial.rules.map((rule) => failed(rule, error.message)), happened: scene.happened };
+  } finally {
+    await scene.close();
+  }
+}
+
+async function ordinary(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  scene.begin();
+  const ids = idsOf('job');
+  await scene.schedule('return', ids);
+  await scene.schedule('fail', ['bad'], { attempts: 1 });
+  await scene.schedule('wait', ['long']);
+  await scene.began('long');
+  await scene.rest(2.5 * LEASE_MS);
+  const silenceMs = longestSilenceMs(happened, 'long');
+  const isKept = happened.said('began', 'long').length === 1;
+  await scene.cancel('long');
+  await scene.states(ids, 'done');
+  await scene.states(['bad'], 'dead');
+  if (silenceMs === undefined) return [failed('beat', 'no beat named a run that lived for two and a half leases')];
+  const saw = `a run was not named for ${span(silenceMs)} at most; beatMs is ${span(LEASE_MS / 3)}, leaseMs ${span(LEASE_MS)}`;
+  // Two beats fit into a lease for a client that beats in time, whatever the machine does.
+  return [judged('beat', isKept && silenceMs < (LEASE_MS * 2) / 3, { so: saw, not: saw })];
+}
+
+/** Every third answer of a claim or a settle is lost, and the first calls are put off. */
+function lostAnswers(): Faults {
+  const seen = new Map<string, number>();
+  let putOff = 0;
+  return {
+    asked({ verb }) {
+      if (verb !== 'claim' || putOff >= 2) return undefined;
+      putOff += 1;
+      const status = putOff === 1 ? 503 : 429;
+      return { status, body: { code: putOff === 1 ? 'unavailable' : 'too-many' }, retryAfter: putOff === 1 ? 0 : 1 };
+    },
+    answered({ verb }) {
+      const count = (seen.get(verb) ?? 0) + 1;
+      seen.set(verb, count);
+      return verb !== 'beat' && count % NTH === 1 ? 'lose' : undefined;
+    },
+  };
+}
+
+/** Two of the longest pauses of a client, and what a machine takes that is busy. */
+const PAUSES_MS = 12_000;
+
+async function runsAll(scene: Scene): Promise<readonly Verdict[]> {
+  scene.begin();
+  const ids = idsOf('job');
+  await scene.schedule('return', ids);
+  await scene.states(ids, 'done');
+  // The last answer may be lost, and its call is on its way again.
+  const isAgain = () => repeatVerdict(scene.happened).status !== 'failed';
+  await scene.until('every call that was lost is sent again', isAgain, PAUSES_MS).catch((error: unknown) => {
+    // The verdict says why.
+    if (!(error instanceof NotSeen)) throw error;
+  });
+  return [repeatVerdict(scene.happened), ...twiceVerdict(scene.happened, ids)];
+}
+
+/** None of these may begin twice: an answer that was lost is answered again with the same runs. */
+function twiceVerdict(happened: Happenings, ids: readonly string[]): readonly Verdict[] {
+  const twice = ids.filter((id) => happened.said('began', id).length > 1);
+  return twice.length === 0
+    ? []
+    : [failed('number', `${counted(twice.length, 'job')} began twice, such as ${twice[0]}`)];
+}
+
+async function daemonKilled(scene: Scene): Promise<readonly Verdict[]> {
+  scene.begin();
+  const [before, after] = [idsOf('before', 10), idsOf('after', 10)];
+  await scene.schedule('return', before);
+  await scene.states(before, 'done');
+  await scene.killDaemon(0);
+  await scene.schedule('return', after);
+  await scene.states(after, 'done');
+  return [held('repeat', 'a daemon was killed, and the other one got the calls')];
+}
+
+/** `kept` arrives after 0.7 of a lease, `lost` when another worker has it. */
+function lateAnswers(scene: () => Scene): Faults {
+  let isTaken = false;
+  return {
+    async answered(call, answered) {
+      const ids = new Set(jobsIn({ ...call, answer: { ...answered, nth: 0, atMs: 0 } }).map(({ id }) => id));
+      if (ids.has('kept')) await scene().rest(0.7 * LEASE_MS);
+      if (ids.has('lost') && !isTaken) {
+        isTaken = true;
+        await scene().takeOver('lost');
+      }
+      return undefined;
+    },
+  };
+}
+
+async function answersLate(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  scene.begin();
+  await scene.schedule('return', ['kept']);
+  await scene.states(['kept'], 'done');
+  await scene.schedule('return', ['lost']);
+  await scene.states(['lost'], 'done');
+  // Another job runs to its end, so the program has read the answer that was held.
+  await scene.schedule('return', ['after']);
+  await scene.states(['after'], 'done');
+  const run = runOf(happened, 'kept');
+  const [began] = happened.said('began', 'kept');
+  const beat = happened.calls.find((call) => runsIn(call).some((one) => one.kind === 'beat' && one.run === run));
+  const isAsked = began !== undefined && beat?.answer !== undefined && beat.answer.nth < began.nth;
+  const ran = happened.said('began', 'lost').length;
+  return [
+    judged('late', isAsked, {
+      so: 'an answer came after 0.7 of a lease, and a beat came before the handler',
+      not: 'an answer came after 0.7 of a lease, and the handler began without a beat',
+    }),
+    judged('late', ran === 0, {
+      so: 'a start that another worker had taken over was not run',
+      not: 'a start that another worker had taken over was run',
+    }),
+  ];
+}
+
+async function frozen(scene: Scene): Promise<readonly Verdict[]> {
+  const program = scene.begin();
+  await scene.schedule('wait', ['long']);
+  await scene.began('long');
+  program.signal('SIGSTOP');
+  await scene.takeOver('long');
+  program.signal('SIGCONT');
+  return stopsAndIsSilent(scene, 'long', { while: 'it was frozen' });
+}
+
+/** From `isCut` on nobody is reached. */
+function silence(scene: () => Scene): Faults {
+  // The trial begins it when the handler runs.
+  const isCut = () =>
+    scene().happened.said('began', 'long').length > 0 && scene().happened.said('stopped', 'long').length === 0;
+  return { asked: ({ verb }) => (isCut() && verb !== 'leave' ? 'cut' : undefined) };
+}
+
+async function silent(scene: Scene): Promise<readonly Verdict[]> {
+  scene.begin();
+  await scene.schedule('wait', ['long']);
+  await scene.began('long');
+  return stopsAndIsSilent(scene, 'long', { while: 'nobody answered' });
+}
+
+/** The handler is told, and the run is not settled when its lease is lost; the worker goes on with other jobs. */
+async function stopsAndIsSilent(
+  scene: Scene,
+  id: string,
+  { while: when }: { readonly while: string },
+): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  const runs = runsOf(happened, id);
+  await scene.until(`a handler prints "stopped ${id}" after ${when}`, () => happened.said('stopped', id).length > 0);
+  const [stopped] = happened.said('stopped', id);
+  await scene.schedule('return', ['after']);
+  await scene.states(['after'], 'done');
+  // What it settles goes with its claims at the latest: two of them were answered meanwhile.
+  const settled = settlesOf(happened, runs, stopped?.nth ?? 0).length;
+  return [
+    judged('lease', settled === 0, {
+      so: `${when} for longer than a lease: the handler was stopped, and its run was not settled`,
+      not: `${when} for longer than a lease: the run was settled all the same`,
+    }),
+  ];
+}
+
+async function toldToStop(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  scene.begin();
+  await scene.schedule('wait', ['cancelled']);
+  await scene.schedule('wait', ['late'], { timeout: 500, attempts: 1 });
+  await scene.began('cancelled');
+  await scene.began('late');
+  await scene.cancel('cancelled');
+  const isTold = (id: string) =>
+    scene.until(`a handler prints "stopped ${id}"`, () => happened.said('stopped', id).length > 0);
+  await isTold('cancelled');
+  await isTold('late');
+  await scene.states(['cancelled'], 'cancelled');
+  await scene.states(['late'], 'dead');
+  return [held('words', 'handlers were stopped at "cancel" and at "timeout"')];
+}
+
+const isBegin = (call: Call): boolean => runsIn(call).some(({ end }) => end === 'begin');
+
+/** The first answer is lost; `refused` is told that it is gone. */
+function begins(scene: () => Scene): Faults {
+  let lost = 0;
+  const idIn = (call: Call) => {
+    const [one] = runsIn(call).filter(({ end }) => end === 'begin');
+    const job = scene()
+      .happened.calls.flatMap(jobsIn)
+      .find(({ run }) => run === one?.run);
+    return job?.id;
+  };
+  return {
+    asked(call) {
+      if (!isBegin(call) || idIn(call) !== 'refused') return undefined;
+      const body = call.verb === 'begin' ? { result: 'gone' } : { results: ['gone'], ended: ['gone'] };
+      return { status: 200, body, retryAfter: 0 };
+    },
+    answered(call) {
+      if (!isBegin(call) || lost > 0) return undefined;
+      lost += 1;
+      return 'lose';
+    },
+  };
+}
+
+async function atMostOnce(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  scene.begin();
+  // One after the other, so that a client that begins several in one call is judged too.
+  for (const id of ['first', 'refused', 'last']) {
+    await scene.schedule('return', [id]);
+    await scene.until(`"begin" is sent for ${id}`, () => answeredBegin(happened, id) !== undefined);
+  }
+  await scene.began('first');
+  await scene.began('last');
+  const early = ['first', 'last'].filter(
+    (id) => (happened.said('began', id)[0]?.nth ?? 0) < (answeredBegin(happened, id) ?? 0),
+  );
+  const twice = ['first', 'last'].filter((id) => happened.said('began', id).length > 1);
+  const wasRefused = happened.said('began', 'refused').length > 0;
+  return [
+    judged('once', early.length === 0 && twice.length === 0, {
+      so: 'handlers began after "begin" was answered, once each; one answer was lost',
+      not:
+        early.length > 0 ? `the handler of ${early[0]} began before "begin" was answered` : `${twice[0]} began twice`,
+    }),
+    judged('once', !wasRefused, {
+      so: 'a run whose "begin" was answered "gone" was not run',
+      not: 'a run whose "begin" was answered "gone" was run',
+    }),
+  ];
+}
+
+/** Where among all that happened `begin` of this job was first answered with a word. */
+function answeredBegin(happened: Happenings, id: string): number | undefined {
+  const run = runOf(happened, id);
+  return happened.calls.find(
+    (call) => call.answer !== undefined && runsIn(call).some((one) => one.end === 'begin' && one.run === run),
+  )?.answer?.nth;
+}
+
+async function killed(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  const first = scene.begin();
+  await scene.schedule('wait', ['long']);
+  await scene.began('long');
+  await first.end();
+  scene.begin();
+  await scene.until(
+    'the program that was started again begins the job',
+    () => happened.said('began', 'long').length > 1,
+  );
+  const names = namesIn(happened);
+  return [
+    judged('name', names.length === 2, {
+      so: 'after a restart the name was another one',
+      not: 'after a restart the name was the same',
+    }),
+  ];
+}
+
+async function leaves(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  const program = scene.begin();
+  await scene.schedule('wait', ['long']);
+  await scene.began('long');
+  program.signal('SIGTERM');
+  await scene.until(
+    'the program calls "leave"',
+    () => happened.calls.some(({ verb, answer }) => verb === 'leave' && answer?.status === 200),
+    60_000,
+  );
+  await scene.until('the program ends', () => program.isOver);
+  const left = happened.calls.find(({ verb }) => verb === 'leave');
+  const later = happened.calls.filter(({ nth, verb }) => verb !== 'leave' && verb !== 'beat' && nth > (left?.nth ?? 0));
+  return [
+    judged('leave', later.length === 0, {
+      so: 'it left, and called nothing after that',
+      not: `after "leave" it called ${later[0]?.verb}`,
+    }),
+  ];
+}
+
+function refusals(): Faults {
+  return {
+    asked: ({ verb }) =>
+      verb === 'claim'
+        ? { status: 409, body: { status: 409, code: 'superseded', detail: 'played by the kit' }, retryAfter: 0 }
+        : undefined,
+  };
+}
+
+async function refused(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  const program = scene.begin();
+  await scene.until('the program claims', () => happened.calls.some(({ answer }) => answer?.status === 409));
+  const untilMs = systemClock.monotonicMs() + LEASE_MS;
+  await scene.until('a lease passes', () => program.isOver || systemClock.monotonicMs() > untilMs);
+  const more = happened.calls.filter(({ verb }) => verb === 'claim').length - 1;
+  return [
+    judged('refused', more === 0, {
+      so: 'it claimed no more',
+      not: `it claimed ${counted(more, 'more time')}`,
+    }),
+  ];
+}
+
+async function forked(scene: Scene): Promise<readonly Verdict[]> {
+  const { happened } = scene;
+  const program: Program = scene.begin({ DUESTREAM_FORK: '1' });
+  const isSaid = (word: string) => happened.lines.some(({ words }) => words.join(' ').startsWith(word));
+  const isTold = () => isSaid('refused') || isSaid('no fork') || namesIn(happened).length > 1;
+  const untilMs = systemClock.monotonicMs() + 2 * LEASE_MS;
+  await scene.until(
+    'both processes work, or one refuses',
+    () => isTold() || (program.isOver && systemClock.monotonicMs() > untilMs) || systemClock.monotonicMs() > untilMs,
+  );
+  if (isSaid('no fork')) return [notTried('fork', 'the program says that it cannot fork')];
+  return [
+    judged('fork', isTold(), {
+      so: isSaid('refused') ? 'the child was refused' : 'the child has another name',
+      not: 'both processes work under one name',
+    }),
+  ];
+}
