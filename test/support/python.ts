@@ -79,7 +79,8 @@ async function candidates({ packages, folder }: Wanted, reasons: string[]): Prom
   ];
 }
 
-async function libraryFolders(unpacked: string): Promise<readonly string[]> {
+/** The folders of libraries below a folder of unpacked packages. */
+export async function libraryFolders(unpacked: string): Promise<readonly string[]> {
   const folders = await Promise.all(
     ['usr/lib', 'lib'].map(async (base) => {
       const names = await readdir(join(unpacked, base)).catch(() => []);

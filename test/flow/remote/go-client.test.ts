@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { findOnPath } from '../../../src/embedded/binary.mjs';
 import { ended, useRemote } from '../../support/remote.ts';
 import { root } from '../../support/repository.ts';
+import { findGo } from '../../support/toolchains.ts';
 
-const remote = useRemote({ daemons: 2 });
+// A lease in which a client beats twice on a machine that does other things too.
+const remote = useRemote({ daemons: 2, config: { worker: { jobLease: 3000 } } });
 const run = promisify(execFile);
-const [go] = await findOnPath('go', process.env.PATH);
+const go = await findGo();
 const MODULE = 'github.com/duestream/duestream/clients/go';
 
 const PROGRAM = `package main
@@ -58,13 +59,14 @@ func main() {
 
 let folder = '';
 beforeAll(async () => {
-  if (go === undefined) return;
+  if (!go.program) return;
   folder = mkdtempSync(join(tmpdir(), 'due-go-'));
   writeFileSync(join(folder, 'main.go'), PROGRAM);
   const uses = `require ${MODULE} v0.0.0\nreplace ${MODULE} => ${join(root, 'clients/go')}\n`;
   writeFileSync(join(folder, 'go.mod'), `module probe\ngo 1.19\n${uses}`);
-  const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(folder, 'cache') };
-  await run(go, ['build', '-o', 'probe', '.'], { cwd: folder, env });
+  const { path, env: plain } = go.program;
+  const env = { ...plain, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(folder, 'cache') };
+  await run(path, ['build', '-o', 'probe', '.'], { cwd: folder, env });
 }, 300_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -86,7 +88,7 @@ function started(urls = [remote.at(0).url, remote.at(1).url]) {
 const PATIENCE = { timeout: 30_000 };
 const stateOf = async (id: string) => (await remote.client().get(remote.queue, id))?.state;
 
-describe.skipIf(go === undefined)('the worker for Go', { timeout: 60_000 }, () => {
+describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reason}`}`, { timeout: 60_000 }, () => {
   test('runs handlers, and says what they return, how they fail, and that they panic', async () => {
     const { said } = started();
     const ids = ['a', 'bad', 'late', 'again'];
