@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import os
 import random
 import secrets
+import signal
 import threading
 import time
 import traceback
@@ -27,6 +29,8 @@ from ._http import Refused, Unanswered, post
 RUNS_MAX = 80
 PAUSE_S = (0.05, 5.0)
 LOST = ("lease lost", "timeout")
+TOLD_AT = 3  # So many times a call was not answered before the log says so.
+log = logging.getLogger("duestream")
 
 
 class Stopped(Exception):
@@ -112,6 +116,8 @@ class Worker:
     def __init__(self, urls: Union[str, Sequence[str]], queue: str, handler: Handler, *, token: Optional[str] = None,
                  concurrency: int = 10, label: str = "python", wait: float = 20.0) -> None:
         self._urls = [f"{url.rstrip('/')}/v1/queues/{quote(queue)}" for url in ([urls] if isinstance(urls, str) else urls)]
+        if token is not None and not token.isascii():
+            raise ValueError("token is none of duestream: take what `duestream tokens create --scope work` has printed")
         self._handler, self._token = handler, token
         self._slots, self._wait = max(1, concurrency), wait
         self.name = f"h-{label}-{secrets.token_hex(16)}"
@@ -130,10 +136,15 @@ class Worker:
                          for part in (self._claim_all, self._settle_all, self._beat_all)]
 
     def run(self) -> None:
-        """Works until `stop` is called, or ctrl-C. Raises `Refused` when a daemon refuses the worker."""
+        """Works until `stop`, ctrl-C, or SIGTERM where nobody handles it. Raises `Refused` when a daemon refuses the worker."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         self.start()
         try:
             self.wait()
+        except KeyboardInterrupt:
+            log.info("stops")
         finally:
             self.stop()
 
@@ -206,6 +217,8 @@ class Worker:
             except Unanswered as lost:
                 sent += 1
                 self._turn += 1
+                if sent == TOLD_AT:
+                    log.warning("nobody answers %s at %s (%s): it is sent again", verb, url, lost)
                 if verb == "claim":
                     body["again"] = True
                 if (tries and sent >= tries) or self._is_over or (verb == "claim" and self._is_stopping):
@@ -284,6 +297,8 @@ class Worker:
         # What is not ours any more, and what goes back at a stop, is not settled.
         if job._why in LOST or (job._why == "shutdown" and end["end"] != "complete"):
             return
+        if end["end"] == "fail":
+            log.warning("job %s, attempt %d: %s: %s", job.id, job.attempt, end["kind"], end["error"])
         with self._changed:
             self._ends.append({"run": job._run, **end, **job._used()})
 

@@ -24,10 +24,12 @@ async function pythonOf(): Promise<string | undefined> {
 const python = await pythonOf();
 
 const HEAD = `
-import asyncio, os, sys, threading, time
+import asyncio, logging, os, sys, threading, time
 from duestream_worker import Defer, Fatal, Job, RetryIn, Stopped, Worker
 urls, queue = sys.argv[1].split(","), sys.argv[2]
 def say(*words): os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+log = logging.getLogger("duestream")
+log.addHandler(logging.NullHandler())
 `;
 
 interface Ran {
@@ -132,6 +134,37 @@ say("over")
     expect(said).toEqual(['began a', 'over']);
     const [job] = await remote.worker().jobs(remote.at(0), { wait: '5s' });
     expect(job).toMatchObject({ id: 'a', failures: 0, crashes: 0 });
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('stops at %s by itself, and what fails is said', async (signal) => {
+    const { child, said } = started(`
+log.handlers.clear()
+def handle(job):
+    if job.id == "bad": raise Fatal("customer is gone")
+    say("began", job.id)
+    while job.stopped is None: time.sleep(0.01)
+    raise Stopped(job.stopped)
+worker = Worker(urls, queue, handle)
+stop = worker.stop
+worker.stop = lambda: stop(0.1)
+worker.run()
+say("over")
+`);
+    await remote.schedule({ id: 'bad' }, { id: 'long' });
+    const both = ['began long', 'job bad, attempt 1: Fatal: customer is gone'];
+    await expect.poll(() => said.toSorted(), PATIENCE).toEqual(both);
+    const over = once(child, 'exit');
+    child.kill(signal);
+    expect(await over).toEqual([0, null]);
+    expect(said).toContain('over');
+    expect(await remote.worker().jobs(remote.at(0), { wait: '5s' })).toMatchObject([{ id: 'long', crashes: 0 }]);
+  });
+
+  test('says that nobody answers, and refuses a token that is none', async () => {
+    const { said } = started('log.handlers.clear()\nWorker(urls, queue, print).run()', ['http://127.0.0.1:9']);
+    await expect.poll(() => said.join(), PATIENCE).toMatch(/^nobody answers claim at http:.*it is sent again/);
+    const refused = started('Worker(urls, queue, print, token="due_…")');
+    await expect.poll(() => refused.said.join(), PATIENCE).toContain('duestream tokens create --scope work');
   });
 
   test('hears that somebody cancels its job, and that its time is up', async () => {
