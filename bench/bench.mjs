@@ -44,6 +44,7 @@ const CASES = {
   ways: { rounds: text, seconds: text, rates: text },
   import: { rounds: text },
   pages: {},
+  sharing: { seconds: text, rounds: text },
   buckets: { hours: text },
   traces: { processes: text },
   remote: { polls: text, jobs: text, seconds: text, rounds: text },

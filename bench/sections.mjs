@@ -23,6 +23,7 @@ export const sections = {
   million: (of) => measured('million', of('million'), millionOf),
   simulate: (of) => measured('simulate', of('simulate'), simulateOf),
   batch: (of) => measured('batch', of('batch'), batchOf),
+  sharing: (of) => measured('sharing', of('sharing'), sharingOf),
   viewers: (of) => measured('viewers', of('viewers'), viewersOf),
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
@@ -208,6 +209,16 @@ function batchOf({ what, rows, ...kept }) {
 [Batches](../how-to/batches.md) into a table of PostgreSQL: ${what}. ${where({ rows, ...kept })}.
 
 ${table(['', 'seconds', 'jobs per second'], lines)}`;
+}
+
+/** @param {Kept} kept */
+function sharingOf({ what, rows, ...kept }) {
+  const lines = rows.map((row) => [row.load, count(row.node), count(row.http), `${row.httpPercent} %`]);
+  return `## Who gets the jobs: Node or HTTP
+
+One worker of Node and one [over HTTP](../how-to/work-over-http.md), the client in Python, serve one queue: ${what}. ${where({ rows, ...kept })}.
+
+${table(['jobs that come', 'started by Node', 'over HTTP', 'share over HTTP'], lines)}`;
 }
 
 /** @param {Kept} kept */
