@@ -155,17 +155,17 @@ test.each([
   for (const one of meant.split(', or ')) expect(err).toContain(one);
 });
 
-test('the first screen has headings, and no more than 28 commands', async () => {
+test('the first screen has headings, and no more than 30 commands', async () => {
   const { out } = await cli.run(['--help']);
   for (const heading of ['Run:', 'Jobs:', 'Queues and schedules:', 'Watch and look after:'])
     expect(out).toContain(heading);
-  expect(out.match(/^ {2}[a-z][a-z-]* /gm)?.length).toBeLessThanOrEqual(28);
+  expect(out.match(/^ {2}[a-z][a-z-]* /gm)?.length).toBeLessThanOrEqual(30);
 });
 
 describe('admin config', () => {
   test('shows each value and where it was set, without secrets', async () => {
     const env = {
-      DUESTREAM_REDIS_URL: 'redis://u:secret@10.0.0.5:6379',
+      DUESTREAM_REDIS_URL: 'redis://u:not-shown@10.0.0.5:6379',
       DUESTREAM_HTTP__TOKEN: 'a-token-of-some-length',
     };
     const { code, out } = await cli.run(['admin', 'config', '--namespace', 'shop'], { env });
@@ -173,7 +173,7 @@ describe('admin config', () => {
     expect(out).toMatch(/^namespace: "shop" +# --namespace$/m);
     expect(out).toMatch(/^redis\.url: "redis:\/\/\*\*\*@10\.0\.0\.5:6379" +# DUESTREAM_REDIS_URL$/m);
     expect(out).toMatch(/^mover\.lease: "5s" +# default$/m);
-    expect(out).not.toMatch(/secret|a-token/);
+    expect(out).not.toMatch(/not-shown|a-token/);
   });
 
   test('is a list with --json', async () => {
@@ -267,6 +267,7 @@ describe('doctor', () => {
         'done',
         'closed',
         'sets',
+        'targets',
       ],
     ]);
     expect(said.trimEnd()).toMatch(/(all is well|usable, with 1 warning)$/);
