@@ -138,7 +138,7 @@ describe('a group in strict order', { timeout: HOOK_MS }, () => {
     const jobs = ['acme', 'umbrella'].flatMap((group) => ['1', '2', '3'].map((id) => ({ id, group })));
     await scheduleAll(api, 'steps', jobs);
     const keeper = async (group: string) => (await must(api, `GET /v1/queues/steps/groups/${group}`, api.admin)).keeper;
-    await vi.waitUntil(async () => (await keeper('acme'))?.dueMs, { timeout: HOOK_MS });
+    await vi.waitUntil(async () => (await keeper('acme'))?.attempt === 2, { timeout: HOOK_MS });
     await vi.waitUntil(async () => (await keeper('umbrella'))?.deadLetter, { timeout: HOOK_MS });
   }
 
