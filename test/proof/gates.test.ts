@@ -191,8 +191,8 @@ const PLANTED_ORDER: typeof PLANTED = [
   ['who has a group is not asked', 'if kept[head.group] and room > 0 then', 'if false then'],
   [
     'a retry gives its group up',
-    'giveUp(keys, state, now, micros, { entry }, { member }, false, isOver)',
-    'giveUp(keys, state, now, micros, { entry }, { member }, false, true)',
+    'giveUp(keys, state, now, micros, { entry }, { member }, {}, isOver)',
+    'giveUp(keys, state, now, micros, { entry }, { member }, {}, true)',
   ],
   ['who is let through has nothing', "redis.call('HSET', keys.order, unpack(kept))", 'tostring(kept)'],
   ['who goes past the line has nothing', "redis.call('HSET', keys.order, unpack(words))", 'tostring(words)'],
@@ -218,7 +218,6 @@ const PLANTED_RATES: typeof PLANTED = [
 /** The same of costs. */
 const PLANTED_COSTS: typeof PLANTED = [
   ['a job uses one turn, whatever it costs', 'use(keys.meta, gate, used)', 'use(keys.meta, gate, given)'],
-  ['jobs with costs are let through together', 'gate.hasCosts and 1 or 64', '64'],
   ['what is owed is cut', 'gate.hasCosts and math.huge or 1', '1'],
   ['more is not used', 'useMore(own, more)', 'tostring(own)'],
   ['a word that is said again gives back again', 'tonumber(nth) >= job.nth', 'false'],

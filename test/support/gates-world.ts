@@ -565,7 +565,8 @@ export class GatesWorld {
   async #empty(): Promise<void> {
     this.#nowMs += 1_000_000;
     for (let turn = 0; turn < 500; turn += 1) {
-      this.#nowMs += 50;
+      // What jobs with costs owe takes longer.
+      this.#nowMs += this.#costs ? 2000 : 50;
       await this.#promote(50);
       for (const name of this.#workers) {
         await this.#serve(name, this.#mine(name).splice(0), 3);
