@@ -118,8 +118,11 @@ def read_layout(value):
 
 def read_limit(setting, value):
     """What a limit of a queue says: 0 is no limit, None cannot be read and limits nothing."""
-    if setting == "fair":
+    if setting in ("fair", "costs"):
         return True
+    if setting == "limits":
+        names = [] if value == "-" else value.split(",")
+        return names if len(names) <= 2 and all(GRAMMAR["queue"].fullmatch(name) for name in names) else None
     if setting != "rate":
         return int(value) if re.fullmatch(r"[0-9]{1,7}", value) else None
     found = re.fullmatch(r"([1-9][0-9]{0,8}) ([1-9][0-9]{0,8}) ([1-9][0-9]{0,6})", value)

@@ -4,10 +4,10 @@
 --         of the list finds no turn; costWords(gate, cost): what an entry says of it, nothing where
 --         each job costs one turn; chargesOf(ready, gate, entries, members, unused): what those
 --         have used that unused names, as long as they are there; refund(meta, gate, count): so
---         many were used for nothing just now; giveBack(meta, gate, charges): of turns that were
---         used then so many stay used as left says, nil = none; giveOwnBack(keys, own, charge): the
---         same of the rate of a group; refundAll(keys, gate, charges): what these have used was for
---         nothing
+--         many were used for nothing just now; ofNow(meta, gate, charges): those that were used of
+--         the limits of now; giveBack(meta, gate, charges): of turns that were used then so many
+--         stay used as left says, nil = none; giveOwnBack(keys, own, charge): the same of the rate
+--         of a group; refundAll(keys, gate, charges): what these have used was for nothing
 -- NEEDS   charge, line, gate, rates, own
 -- RULE    The letter c of the header is the cost, in base 36; a job without it costs one, and
 --         nobody more than 1,000. A job passes where one turn is free, and owes the rest: so a cost
@@ -15,8 +15,10 @@
 --         counts the same for each rate: both of a queue, and that of the group. What an entry has
 --         used stands in it, and is what it gives back: its job may be over by then, or have
 --         another record. Only what is not through yet is given back, as if none had been used
---         before: who came next has waited for the rest, or has started in its place. Those who go
---         past the line read 1 MiB of records; who reads more stands in line.
+--         before: who came next has waited for the rest, or has started in its place. What was used
+--         before the limits were set (gateSet of K:meta, us) stays used: at another rate nobody
+--         knows how much of it is through. Those who go past the line read 1 MiB of records; who
+--         reads more stands in line.
 local function costIn(keys, member)
   local record = redis.call('HGET', keys.jobs, member) or ''
   local cost = tonumber(record:match('^1%w+[^|]-;c=(%w+)') or '', 36) or 1
@@ -58,6 +60,20 @@ local function refund(meta, gate, count)
   end
 end
 
+local function ofNow(meta, gate, charges)
+  local kept = {}
+  -- @without-charges
+  if #charges == 0 or gate.interval == 0 and not gate.hasOwn then return kept end
+  local since = tonumber(redis.call('HGET', meta, 'gateSet') or 0)
+  for _, charge in ipairs(charges) do
+    -- @since-set
+    if charge.at >= since then
+      kept[#kept + 1] = charge
+    end
+  end
+  return kept
+end
+
 -- In us.
 local function backOf(rate, charge)
   local through = math.max(0, rate.micros - placeFrom(rate, charge.at))
@@ -84,6 +100,7 @@ local function giveOwnBack(keys, own, charge)
 end
 
 local function refundAll(keys, gate, charges)
+  charges = ofNow(keys.meta, gate, charges)
   giveBack(keys.meta, gate, charges)
   for _, charge in ipairs(gate.hasOwn and charges or {}) do
     local group = groupIn(charge.member)

@@ -42,6 +42,9 @@ end
 local function keep(text, reply)
   local isNew = text:sub(1, #share) == share
   local used = isNew and carriedOver(meta, before, share, now, micros) or {}
+  if isNew then
+    used[#used + 1], used[#used + 2] = 'gateSet', ('%.0f'):format(micros or now * 1000)
+  end
   keepMarked(keys, paused, share, { 'gates', text, unpack(used) })
   if reply == 'ok' then
     nudge(meta, wake, now)

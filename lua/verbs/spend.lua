@@ -21,8 +21,9 @@ local gate = gateOf(state[1], state[2], now, micros)
 local replies, isSooner = {}, false
 
 local function useLess(group, own, charge)
-  giveBack(keys.meta, gate, { charge })
-  if own then
+  local charges = ofNow(keys.meta, gate, { charge })
+  giveBack(keys.meta, gate, charges)
+  if own and charges[1] then
     giveOwnBack(keys, own, charge)
     local lanes = isGroupFull(keys, gate, group) and {} or lanesOf(keys.line, group)
     reopenLanes(keys, lanes)

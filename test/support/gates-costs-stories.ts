@@ -306,6 +306,19 @@ const spending: readonly Story[] = [
     },
   },
   {
+    title:
+      'what was used before the limits were set stays used, in the queue and in the group, whatever its start says',
+    async tell(desk) {
+      await runs(desk, '100000 1 0 0 100000 1 - paced c', 5, ['{g}a']);
+      desk.nowMs += 250;
+      await desk.limit('1000000 1 0 0 1000000 1 - slower c');
+      expect(await desk.ahead()).toBe(2_500_000);
+      await desk.spend('{g}a', 0);
+      expect(await desk.ahead()).toBe(2_500_000);
+      expect(await aheadOf(desk, 'g')).toBe(250_000);
+    },
+  },
+  {
     title: 'what was through when it is given back stays used, as others have waited for it',
     async tell(desk) {
       await runs(desk, '100000 1 0 0 100000 1 - paced r200000,1 c', 5, ['{g}a', '{g}b', '{g}c']);

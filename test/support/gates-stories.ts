@@ -220,6 +220,20 @@ const rates: readonly Story[] = [
     },
   },
   {
+    title:
+      'who was let through before the limits were set gives nothing back, as nobody knows what is left of its turn',
+    async tell(desk) {
+      await desk.begin('100000 1 0 0');
+      await letThroughNow(desk, 'a', 100_000);
+      const given = await desk.read();
+      desk.nowMs += 60;
+      await desk.limit('1000000 1 0 0');
+      expect(await desk.ahead()).toBe(400_000);
+      await desk.jobs.release(desk.ref, given, { consumer: 'w1', nowMs: desk.nowMs });
+      expect(await desk.ahead()).toBe(400_000);
+    },
+  },
+  {
     title: 'at a place of a partition a turn is not through before the place comes, and is given back whole until then',
     async tell(desk) {
       for (const [waitMs, through] of [
