@@ -17,7 +17,7 @@ const run = promisify(execFile);
 
 interface Toolchain {
   readonly name: string;
-  /** What asks for the version. */
+  /** What says that it runs, and has what the client needs. */
   readonly probe: readonly string[];
   readonly packages: readonly string[];
   /** The program of the unpacked packages, with what it needs to know. */
@@ -64,17 +64,27 @@ async function phpIn(folder: string): Promise<Program> {
 export const findGo = (): Promise<Found> => find(GO);
 export const findPhp = (): Promise<Found> => find(PHP);
 
+const ask = ({ path, env }: Program, probe: readonly string[]) => run(path, [...probe], { env, timeout: 20_000 });
+const runs = (program: Program, probe: readonly string[]): Promise<boolean> =>
+  ask(program, probe).then(
+    () => true,
+    () => false,
+  );
+
 export type Found = { readonly program: Program } | { readonly program?: undefined; readonly reason: string };
 
 async function find({ name, probe, packages, unpacked }: Toolchain): Promise<Found> {
   const [own] = await findOnPath(name, process.env.PATH);
-  if (own !== undefined) return { program: { path: own, env: { ...process.env } } };
-  if (!(await hasApt(process.env))) return { reason: `there is no ${name}, and no apt to fetch it` };
+  if (own !== undefined && (await runs({ path: own, env: process.env }, probe))) {
+    return { program: { path: own, env: { ...process.env } } };
+  }
+  if (!(await hasApt(process.env)))
+    return { reason: `there is no ${name} with what the client needs, and no apt to fetch it` };
   const dir = join(root, '.cache', name);
   try {
     await fetchDebianPackages({ names: packages, dir, stateDir: join(redisCacheDir, 'apt') });
     const program = await unpacked(dir);
-    await run(program.path, [...probe], { env: program.env, timeout: 20_000 });
+    await ask(program, probe);
     return { program };
   } catch (error) {
     return { reason: `${name} does not run: ${error instanceof Error ? error.message.split('\n')[0] : 'unknown'}` };
