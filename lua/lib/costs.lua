@@ -66,7 +66,6 @@ local function ofNow(meta, gate, charges)
   if #charges == 0 or gate.interval == 0 and not gate.hasOwn then return kept end
   local since = tonumber(redis.call('HGET', meta, 'gateSet') or 0)
   for _, charge in ipairs(charges) do
-    -- @since-set
     if charge.at >= since then
       kept[#kept + 1] = charge
     end

@@ -52,6 +52,8 @@ export class RemoteQueue {
   readonly name: string;
   readonly line: PollLine<Claim, ClaimedJob>;
   readonly settling: Settling;
+  /** How many are under way, from before the queue is declared until they are answered. */
+  claims = 0;
   readonly #parts: QueueParts;
   readonly #queue: Queue;
   readonly #takeBack: TakeBack;

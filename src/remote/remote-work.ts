@@ -170,12 +170,28 @@ class Remote implements RemoteWork {
   }
 
   async claim(name: string, ask: ClaimAsk, caller: WorkCaller): Promise<ClaimAnswer | ClaimRefusal> {
-    const { worker, lane, seq, again, max, waitMs, running } = ask;
-    const { pollsMax, callerPollsMax } = this.#options;
-    checkWorker(worker);
+    checkWorker(ask.worker);
     if (this.#isStopped) throw new DuestreamError('stopped', 'the daemon stops; another one may answer the claim');
     const ends = ask.ends.map(saidOf);
-    const queue = await this.#served(name);
+    const queue = this.#queueIn(await this.#opening.use(), name);
+    queue.claims += 1;
+    try {
+      // It is declared unless it is.
+      if (queue.refs.length === 0) await queue.declare();
+      return await this.#claimFrom(queue, { ...ask, ends }, caller);
+    } finally {
+      queue.claims -= 1;
+    }
+  }
+
+  async #claimFrom(
+    queue: RemoteQueue,
+    ask: Omit<ClaimAsk, 'ends'> & { readonly ends: readonly Said<RunEnd>[] },
+    caller: WorkCaller,
+  ): Promise<ClaimAnswer | ClaimRefusal> {
+    const { worker, lane, seq, again, max, waitMs, running, ends } = ask;
+    const { pollsMax, callerPollsMax } = this.#options;
+    const { name } = queue;
     if (queue.isBroadcast) return 'broadcast';
     if (queue.hasTarget) return 'target';
     const leavePolls = this.#polls.enter(caller.key, { all: pollsMax, each: callerPollsMax });
@@ -262,13 +278,6 @@ class Remote implements RemoteWork {
     this.#options.events.emit('run.settled', { queue, end, word });
   }
 
-  /** A queue that workers serve: it is declared unless it is. */
-  async #served(name: string): Promise<RemoteQueue> {
-    const queue = await this.#queueOf(name);
-    if (queue.refs.length === 0) await queue.declare();
-    return queue;
-  }
-
   /** @throws DuestreamError `not-found` */
   async #known(name: string): Promise<RemoteQueue> {
     const queue = await this.#queueOf(name);
@@ -277,7 +286,10 @@ class Remote implements RemoteWork {
   }
 
   async #queueOf(name: string): Promise<RemoteQueue> {
-    const opened = await this.#opening.use();
+    return this.#queueIn(await this.#opening.use(), name);
+  }
+
+  #queueIn(opened: Opened, name: string): RemoteQueue {
     const known = this.#queues.get(name);
     if (known) return known;
     const { queueOf, events } = this.#options;
@@ -313,7 +325,8 @@ class Remote implements RemoteWork {
       if (await haveClaims(redis, partitionsOf(namespace, layout))) await (await this.#queueOf(layout.queue)).find();
     }
     for (const [name, queue] of this.#queues) {
-      if (queue.line.size === 0 && !(await queue.find())) {
+      // A claim may come while it is looked for, and declare it.
+      if (queue.claims === 0 && !(await queue.find()) && queue.claims === 0) {
         queue.stop();
         this.#queues.delete(name);
         continue;

@@ -74,6 +74,6 @@ test('no two settings share a field or a key of a group, and text that nobody ca
   expect(new Set(groupLimitRows.map(({ row }) => row.key)).size).toBe(groupLimitRows.length);
   const odd = Object.fromEntries(settingNames.map((name) => [name, '!']));
   // What was meant to hide something hides everything, a queue that is gated stays so, and one that calls a URL is none of workers.
-  expect(decodeSettings(odd)).toEqual({ redact: ['*'], target: { url: '' }, fair: true });
+  expect(decodeSettings(odd)).toEqual({ redact: ['*'], target: { url: '' }, fair: true, costs: true });
   expect(settingFields.every(({ kind, limits }) => limits === undefined || kind.atRest !== undefined)).toBe(true);
 });
