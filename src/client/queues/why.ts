@@ -245,9 +245,10 @@ function obstacleOf(queue: string, heldBy: HeldBy, those: readonly SeenPartition
   // In strict order more than one at a time is refused.
   const isFixed = heldBy === 'group-full' && those.every(({ gate }) => gate?.isStrict);
   const more = isFixed ? '' : `; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`;
+  const why = isFixed ? GROUPS_KEPT : HOLDS[heldBy].text(span(first?.inMs ?? 0));
   return {
     code: 'waiting',
-    text: `${text}: ${HOLDS[heldBy].text(span(first?.inMs ?? 0))}`,
+    text: `${text}: ${why}`,
     advice: `each starts when its turn comes${who}${more}`,
     heldBy,
     ...(first && { nextMs: first.nextMs }),
@@ -304,6 +305,10 @@ const HOLDS = {
     advice: (queue: string) => `set ${queue} --rate <rate>`,
   },
 } as const;
+
+/** In strict order whoever has a group keeps it, also while it waits for its next attempt. */
+const GROUPS_KEPT =
+  'each of their groups is held by a job that is not over yet or by its dead letter, or is closed, or has no turn of its rate now';
 
 /** The limits that hold the jobs in line of a partition, the one that counts first. */
 export const limitsHolding = (one: SeenPartition): readonly HeldBy[] =>
