@@ -7,7 +7,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type Client, createClient } from '../../src/client/client.ts';
-import { createDaemon } from '../../src/daemon/daemon.ts';
+import { createDaemon, type DaemonInput } from '../../src/daemon/daemon.ts';
 import type { Queue } from '../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import type { QueueHandlers } from '../../src/worker/run/handlers.ts';
@@ -55,8 +55,8 @@ export function useLibrary() {
       return the().client;
     },
     onEnd: (end: () => unknown) => void ends.push(end),
-    async lead(): Promise<void> {
-      const daemon = createDaemon({ redis: { url: the().server.url }, roles: ['mover'], http: { port: 0 } });
+    async lead(more: Pick<DaemonInput, 'sharedLimits' | 'queues'> = {}): Promise<void> {
+      const daemon = createDaemon({ redis: { url: the().server.url }, roles: ['mover'], http: { port: 0 }, ...more });
       ends.push(daemon.stop);
       await daemon.start();
     },
