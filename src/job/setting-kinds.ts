@@ -239,7 +239,8 @@ export function names(most: number): NamesKind {
     allowed,
     parse(given, what) {
       if (isRight(given)) return Object.freeze([...given]);
-      throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${allowed}`);
+      const shown = Array.isArray(given) ? given.slice(0, 9).map(show).join(', ') : show(given);
+      throw new DuestreamError('bad-input', `${what} is ${shown}; allowed: ${allowed}`);
     },
     said: (stored) => stored,
     encode: (stored) => (stored.length === 0 ? NO_NAME : stored.join(',')),
