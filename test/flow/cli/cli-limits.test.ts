@@ -231,7 +231,9 @@ describe('a queue that names limits', () => {
     expect((await due('queues', 'set', 'q', '--limits', 'other')).err).toContain(
       'queue q names limit other, which is not defined; these are: provider. Define it first: duestream limits set other --rate 10/s',
     );
-    expect((await due('queues', 'set', 'q', '--limits', 'a,b,c')).err).toContain('limits is "a", "b", "c"; allowed: at most 2 names of limits');
+    expect((await due('queues', 'set', 'q', '--limits', 'a,b,c')).err).toContain(
+      'limits is "a", "b", "c"; allowed: at most 2 names of limits',
+    );
     expect(await meta('gates')).toBeNull();
   });
 });
