@@ -58,7 +58,7 @@ describe('a page', { timeout: HOOK_MS }, () => {
     await past.getByRole('button', { name: 'Show more' }).click();
     await past.locator('tbody tr').nth(20).waitFor();
     await made.last().click();
-    await page.locator('h1', { hasText: '{schedule:ticks}' }).waitFor();
+    await page.locator('.job-facts .id', { hasText: '{schedule:ticks}' }).first().waitFor();
     expect(await window.noises()).toEqual([]);
   });
 

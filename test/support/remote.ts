@@ -165,6 +165,12 @@ export function useRemote({ daemons = 1, partitions = 1, config = {} }: RemoteOp
     /** Events of the daemons, in this test. */
     told: <Name extends (typeof TOLD)[number]>(name: Name): readonly Events[Name][] =>
       seen.filter((one) => one.name === name).map(({ payload }) => payload as Events[Name]),
+    /** How many claims wait at a daemon for jobs of this queue. A worker of the last test may leave while this one runs. */
+    polls: (): number | undefined =>
+      seen
+        .filter((one) => one.name === 'polls.waiting')
+        .map(({ payload }) => payload as Events['polls.waiting'])
+        .findLast((one) => one.queue === queue())?.polls,
     /** Schedules jobs that are due, by a client that is closed. */
     async schedule(...jobs: readonly { readonly id: string; readonly [option: string]: unknown }[]): Promise<void> {
       const client = createClient({ redis: the().server.url });

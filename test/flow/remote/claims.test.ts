@@ -35,7 +35,7 @@ describe('a claim', () => {
   test('waits for a job that comes later, and says how often to beat', async () => {
     const worker = remote.worker();
     const claiming = worker.claim(remote.at(0), { wait: '20s' });
-    await expect.poll(() => remote.told('polls.waiting').at(-1)).toMatchObject({ polls: 1 });
+    await expect.poll(remote.polls).toBe(1);
     await remote.schedule({ id: 'a' });
     const answered = await claiming;
     expect(answered.body).toMatchObject({ leaseMs: 900, beatMs: 300, ended: [] });
@@ -95,7 +95,7 @@ describe('a claim whose answer was lost', () => {
   test('of which the first is superseded by the next one of its lane', async () => {
     const worker = remote.worker();
     const forgotten = worker.claim(remote.at(0), { wait: '20s', seq: 1 });
-    await expect.poll(() => remote.told('polls.waiting').at(-1)).toMatchObject({ polls: 1 });
+    await expect.poll(remote.polls).toBe(1);
     expect(await worker.jobs(remote.at(1), { seq: 2 })).toEqual([]);
     await remote.schedule({ id: 'a' });
     expect(await forgotten).toMatchObject(problem(409, 'superseded'));

@@ -146,7 +146,7 @@ describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reaso
 
   test('that was frozen while its claim was answered runs nothing of what it has lost', async () => {
     const { child, said } = started();
-    await expect.poll(() => remote.told('polls.waiting').at(-1)?.polls, PATIENCE).toBe(1);
+    await expect.poll(remote.polls, PATIENCE).toBe(1);
     child.kill('SIGSTOP');
     await remote.schedule({ id: 'a' });
     // The answer is in its socket, and nobody extends what is in it.

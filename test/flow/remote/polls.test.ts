@@ -16,8 +16,7 @@ async function scripts(): Promise<number> {
 }
 
 const polling = (worker: RemoteWorker, at = remote.at(0)) => worker.claim(at, { wait: '60s', max: 1 });
-const waiting = (count: number) =>
-  expect.poll(() => remote.told('polls.waiting').at(-1)?.polls, { timeout: 60_000 }).toBe(count);
+const waiting = (count: number) => expect.poll(remote.polls, { timeout: 60_000 }).toBe(count);
 
 test('a job that becomes ready costs a call or two, however many claims wait', { timeout: 120_000 }, async () => {
   const workers = Array.from({ length: POLLS }, (_, at) => remote.worker(`w${at}`));

@@ -210,7 +210,7 @@ def handle(job):
     say("ran", job.id, job.crashes)
 Worker(urls, queue, handle, concurrency=2).run()
 `);
-    await expect.poll(() => remote.told('polls.waiting').at(-1)?.polls, PATIENCE).toBe(1);
+    await expect.poll(remote.polls, PATIENCE).toBe(1);
     child.kill('SIGSTOP');
     await remote.schedule({ id: 'a' });
     // The answer is in its socket, and nobody extends what is in it.
