@@ -2,11 +2,12 @@
  * A row of the outbox ⇄ the call that it stands for. All that decides what the call is stands in the row, fixed: the id, the
  * due instant, the bytes of the record, the end of a closed tag. A relay that carries it out twice makes the same call twice.
  */
+import { needsOf } from '../client/calls/needs.ts';
 import { type Plan, UPDATABLE } from '../client/calls/plan.ts';
 import { parseAnyId } from '../client/calls/settings.ts';
-import { decodeRecord, memberOf } from '../job/codec.ts';
+import { decodeRecord, type JobRecord, memberOf } from '../job/codec.ts';
 import { parseJobId, parseName } from '../job/job.ts';
-import { parseTag } from '../job/labels.ts';
+import { groupOf, parseTag } from '../job/labels.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../kernel/errors.ts';
 import { numberIn, textIn } from './database.ts';
@@ -44,8 +45,8 @@ export interface ClosedTags {
   readonly by: string;
 }
 
-export function scheduleRow(queue: string, { id, record, mode, strict, gated, names }: Plan): NewRow {
-  const body = { record, mode: strict ? 'error' : mode, ...(gated !== undefined && { gated }), names };
+export function scheduleRow(queue: string, { id, record, mode, strict, names }: Plan): NewRow {
+  const body = { record, mode: strict ? 'error' : mode, names };
   return { verb: 'schedule', queue, key: id, body: JSON.stringify(body) };
 }
 
@@ -101,22 +102,23 @@ function parsed(text: string): unknown {
 
 const MODES = ['keep', 'update', 'replace', 'error', 'debounce'] as const;
 
-function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated, names }: Body): Plan {
+function planOf({ key, attempts }: ClaimedRow, { record, mode: given, names }: Body): Plan {
   const id = parseJobId(key);
   const member = memberOf(id);
   const mode = MODES.find((one) => one === given);
   if (typeof record !== 'string') throw notIn('record', record, 'the record of a job');
   if (mode === undefined) throw notIn('mode', given, MODES.join(', '));
+  const { askedDueMs: dueMs, ...options } = contentOf(record);
   return {
     id,
     member,
     record,
-    dueMs: dueOf(record),
+    dueMs,
     bytes: Buffer.byteLength(record) + member.length,
     mode: mode === 'error' ? 'keep' : mode,
     strict: mode === 'error',
     ...(mode === 'update' && { names: namesIn(names) }),
-    ...(typeof gated === 'string' && { gated }),
+    needs: needsOf(options, groupOf(id)),
     ...(attempts > 1 && { isRepeated: true }),
   };
 }
@@ -127,9 +129,9 @@ function namesIn(names: unknown): readonly string[] {
   throw notIn('names', names, `a list of ${UPDATABLE.join(', ')}`);
 }
 
-function dueOf(record: string): number {
+function contentOf(record: string): JobRecord {
   try {
-    return decodeRecord(record).askedDueMs;
+    return decodeRecord(record);
   } catch (error) {
     throw new DuestreamError('bad-input', `the record in the body cannot be read: ${messageOf(error)}`, {
       cause: error,

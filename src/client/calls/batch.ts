@@ -24,20 +24,12 @@ import type { Jobs, Sends } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import { letGoByMs, pausedForHeld, stillHeld } from './held.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
+import { refusalOf } from './needs.ts';
 import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
 import { countedPlan, inOrder, newerPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
-import {
-  failureOf,
-  notCosting,
-  notGated,
-  notOrdered,
-  type Scheduled,
-  scheduledOf,
-  type Updated,
-  updatedOf,
-} from './scheduled.ts';
+import { failureOf, type Scheduled, scheduledOf, type Updated, updatedOf } from './scheduled.ts';
 import { type Lane, neverSent, type Phase, type Place, type Turns, waitBehind } from './turns.ts';
 
 /** What sends a chunk: `createJobs` in `redis/scripts/jobs.ts`, behind the refusals of `client/parts.ts`. */
@@ -275,23 +267,14 @@ export class ScheduleBatch {
   /** Whether its partition can honour what the job asks for. If not, it is refused, or placed anew once the settings are read. */
   #suits(pending: Pending, ref: PartitionRef, fresh: boolean): boolean {
     const { queue, plan } = pending;
-    const { gates } = ref;
-    if (plan.gated !== undefined && gates === undefined) {
-      // The settings that are remembered may be older than the gate.
-      if (fresh) this.#fail(pending, notGated(queue.name, plan.gated));
+    const refusal = refusalOf(queue.name, plan.needs, ref);
+    if (refusal !== undefined) {
+      // The settings that are remembered may be older than what they have to honour.
+      if (fresh) this.#fail(pending, refusal);
       else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
       return false;
     }
-    if (plan.costly !== undefined && !gates?.takesCosts) {
-      if (fresh) this.#fail(pending, notCosting(queue.name, plan.costly));
-      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
-      return false;
-    }
-    if (gates?.isStrict && plan.unordered !== undefined) {
-      this.#fail(pending, notOrdered(queue.name, plan.unordered));
-      return false;
-    }
-    return !gates?.isCounted || this.#count(pending);
+    return !ref.gates?.isCounted || this.#count(pending);
   }
 
   /** Until the call before it is over, or stands in a chunk that takes this one too. */

@@ -17,6 +17,7 @@ import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { spreadMs } from '../../kernel/spread.ts';
 import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
+import { type Needs, needsOf } from './needs.ts';
 
 /** One job, ready to be sent any number of times. */
 export interface Plan {
@@ -30,12 +31,8 @@ export interface Plan {
   readonly names?: readonly string[] | undefined;
   /** A live job of this id is an error. */
   readonly strict: boolean;
-  /** What only a gated queue can honour, in words; undefined: any queue will do. */
-  readonly gated?: string | undefined;
-  /** What only a queue with costs can honour, in words. */
-  readonly costly?: string | undefined;
-  /** What no queue in strict order can honour, in words. */
-  readonly unordered?: string | undefined;
+  /** What only some queues can honour; undefined: any queue will do. */
+  readonly needs?: Needs | undefined;
   /** Nobody said a time: in strict order its partition gives it the next one of its group. */
   readonly isNow?: true | undefined;
   /** The same call may have been carried out before, by somebody else: a debounce call that is overtaken then is done. */
@@ -117,6 +114,7 @@ function planned(
   const bodyBytes = recordBytes - record.length + body.length;
   if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
   const member = memberOf(id);
+  const group = groupOf(id);
   const bytes = recordBytes + member.length;
   return {
     id,
@@ -128,7 +126,8 @@ function planned(
     strict: ifExists === 'error',
     isNewId: options.id === undefined,
     names: ifExists === 'update' ? namesOf(options, { hasData: data !== undefined, jobs: limits.jobs }) : undefined,
-    ...needsOf(groupOf(id), options),
+    needs: needsOf(options, group),
+    isNow: group !== undefined && isWithoutTime(options) ? true : undefined,
   };
 }
 
@@ -203,19 +202,6 @@ const badDebounce = (wrong: string, allowed: string) =>
 /** The same call with a higher order, as somebody with a clock that is ahead has called before. */
 export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order: number): Given {
   return { ...plan, record: withOrder(plan.record, order) };
-}
-
-/** What of a job means something in a gated queue alone, and what strict order makes of it: a priority would be a second order there. */
-function needsOf(
-  group: string | undefined,
-  options: ScheduleOptions,
-): Pick<Plan, 'gated' | 'costly' | 'unordered' | 'isNow'> {
-  const { priority = 'normal', cost = 1 } = options;
-  const ofPriority = priority === 'normal' ? undefined : `priority ${show(priority)}`;
-  const costly = cost === 1 ? undefined : `cost ${show(cost)}`;
-  if (group === undefined) return { gated: ofPriority, costly };
-  const isNow = isWithoutTime(options) ? true : undefined;
-  return { gated: `group ${show(group)}`, costly, unordered: ofPriority, isNow };
 }
 
 const isWithoutTime = ({ at, delay, within, debounce }: ScheduleOptions): boolean =>

@@ -9,27 +9,6 @@ import { DuestreamError, Indeterminate, knownByMark, messageOf } from '../../ker
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import type { Plan } from './plan.ts';
 
-/** The refusal of a job that only a gated queue can honour. */
-export const notGated = (queue: string, what: string): DuestreamError =>
-  new DuestreamError(
-    'bad-input',
-    `the job has ${what}, and queue ${queue} is not gated; allowed: after "duestream queues set ${queue} --fair", or with fair, rate, concurrency or perGroup in its definition`,
-  );
-
-/** The refusal of a job that only a queue with costs can honour. */
-export const notCosting = (queue: string, what: string): DuestreamError =>
-  new DuestreamError(
-    'bad-input',
-    `the job has ${what}, and each job of queue ${queue} costs one turn; allowed: after "duestream queues set ${queue} --costs", or with costs: true in its definition`,
-  );
-
-/** The refusal of a job that a queue in strict order cannot honour. */
-export const notOrdered = (queue: string, what: string): DuestreamError =>
-  new DuestreamError(
-    'bad-input',
-    `the job has a group and ${what}, and jobs of a group of queue ${queue} are in strict order; allowed: no priority, or no group`,
-  );
-
 /** What became of one job that was scheduled. */
 export interface Scheduled {
   readonly id: string;

@@ -11,7 +11,6 @@ import { editRecord, type RecordChange } from '../../job/record-edit.ts';
 import { digestOf, expiryIn, markOf } from '../../job/record-header.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { OverState } from '../../job/state.ts';
-import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -21,9 +20,9 @@ import { EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { EditItem, EditReply } from '../../redis/scripts/edits.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
+import { type Honours, needsOf, refusalOf } from '../calls/needs.ts';
 import { isDoubtful } from '../calls/repeats.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { notCosting, notGated, notOrdered } from '../calls/scheduled.ts';
 import { nameIn } from '../query/walk.ts';
 import {
   type Act,
@@ -98,8 +97,7 @@ async function prepare(
   policy: RetryPolicy,
 ): Promise<readonly Prepared<Sent, Edited>[] | Moved> {
   for (const { change } of items) refuseRedacted(change.data, ref.redact);
-  refuseCost(ref, items);
-  await refusePriority({ reader }, ref, { items, policy });
+  await refuse({ reader }, ref, { items, policy });
   const look = async ({ id, found }: EditTarget) =>
     found ?? withReadRetry('edit', () => reader.peek(ref, memberOf(id)), policy);
   const jobs = await Promise.all(items.map(look));
@@ -114,29 +112,24 @@ async function prepare(
   return prepared;
 }
 
-/** @throws DuestreamError `bad-input` for a cost where each job costs one turn */
-function refuseCost(ref: PartitionRef, items: readonly EditTarget[]): void {
-  const given = items.map(({ change }) => change.options.cost ?? 1).find((one) => one !== 1);
-  if (given !== undefined && !ref.gates?.takesCosts) throw notCosting(ref.queue, `cost ${show(given)}`);
-}
-
-/** @throws DuestreamError `bad-input` for a priority where the queue is not gated, which would say nothing, or in strict order */
-async function refusePriority(
+/** @throws DuestreamError `bad-input` for what the queue cannot honour */
+async function refuse(
   { reader }: Pick<Parts, 'reader'>,
   ref: PartitionRef,
   { items, policy }: { readonly items: readonly EditTarget[]; readonly policy: RetryPolicy },
 ): Promise<void> {
-  const given = items.map(({ change }) => change.options.priority ?? 'normal').find((one) => one !== 'normal');
-  if (given === undefined) return;
-  const ordered = ref.gates?.isStrict ? items.find(({ id, change }) => isOrdered(id, change)) : undefined;
-  if (ordered) throw notOrdered(ref.queue, `priority ${show(ordered.change.options.priority)}`);
-  if (ref.gates !== undefined) return;
-  if (await withReadRetry('edit', () => reader.isGated(ref), policy)) return;
-  throw notGated(ref.queue, `priority ${show(given)}`);
+  // A group that it has already is no news.
+  const needs = items.map(({ id, change: { options } }) =>
+    needsOf(options, (options.priority ?? 'normal') === 'normal' ? undefined : groupOf(id)),
+  );
+  const refusal = (honours: Honours) =>
+    needs.map((one) => refusalOf(ref.queue, one, honours)).find((one) => one !== undefined);
+  if (refusal(ref) === undefined) return;
+  // Its settings may have been read before it was gated.
+  const isGated = ref.gates === undefined && (await withReadRetry('edit', () => reader.isGated(ref), policy));
+  const still = refusal({ ...ref, gates: isGated ? {} : ref.gates });
+  if (still) throw still;
 }
-
-const isOrdered = (id: string, { options }: Change): boolean =>
-  groupOf(id) !== undefined && (options.priority ?? 'normal') !== 'normal';
 
 const decided = (outcome: Outcome, result: Edited) => ({ decision: { outcome, result } });
 

@@ -133,8 +133,8 @@ interface Obstacles {
   readonly quota: { readonly pending: number; readonly pendingMax: number } | undefined;
 }
 
-function refusalOf({ gated }: Plan, { isGated, closed, quota }: Obstacles): PreviewRefusal | undefined {
-  if (gated !== undefined && !isGated) return { kind: 'not-gated', what: gated };
+function refusalOf({ needs }: Plan, { isGated, closed, quota }: Obstacles): PreviewRefusal | undefined {
+  if (needs?.gates !== undefined && !isGated) return { kind: 'not-gated', what: needs.gates };
   if (closed) return { kind: 'closed', tag: closed.tag, untilMs: closed.untilMs };
   if (!quota || quota.pendingMax === 0 || quota.pending < quota.pendingMax) return undefined;
   return { kind: 'queue-full', limit: quota.pendingMax, pending: quota.pending };

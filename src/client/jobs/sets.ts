@@ -25,9 +25,9 @@ import { beginSend } from '../../telemetry/spans.ts';
 import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
+import { needsOf, refusalOf } from '../calls/needs.ts';
 import { countedPlan, limitsOf, planJob } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import { notCosting, notGated } from '../calls/scheduled.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Turn } from '../calls/turns.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
@@ -352,11 +352,8 @@ function checkPlace(ref: PartitionRef, { queue, set, group, then }: CallbackAsk)
       `set ${set} is for queue ${queue.name}, which is a broadcast; allowed: a queue of workers`,
     );
   }
-  const { cost = 1 } = then;
-  if (cost !== 1 && !ref.gates?.takesCosts) throw notCosting(queue.name, `cost ${show(cost)}`);
-  if (ref.gates) return;
-  if (group !== undefined) throw notGated(queue.name, `group ${show(group)}`);
-  if ((then.priority ?? 'normal') !== 'normal') throw notGated(queue.name, `priority ${show(then.priority)}`);
+  const refusal = refusalOf(queue.name, needsOf(then, group), ref);
+  if (refusal) throw refusal;
 }
 
 async function sealNow(finding: ActParts, ask: NameAsk): Promise<SetSealed> {

@@ -29,8 +29,8 @@ import {
   type Source,
 } from '../../schedule/text.ts';
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
+import { needsOf, refusalOf } from '../calls/needs.ts';
 import { once } from '../calls/retry.ts';
-import { notCosting, notGated } from '../calls/scheduled.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
 import {
   armIn,
@@ -287,8 +287,7 @@ async function putOver(
     refuseOther({ name, content, call });
     const { queue } = definition.schedule;
     const known = await store.steps.read(() => findQueue(store.redis, store.namespace, queue));
-    refuseUngated(name, input, call.queue && isGated(call.queue) ? call.queue : known);
-    refuseCosting(name, input, [call.queue, known]);
+    refuse(name, input, [call.queue, known]);
   }
   const queue = definedAs(definition.schedule.queue, call.queue);
   await armIn(store, name, queue);
@@ -331,21 +330,12 @@ async function refuseCopied(
   }
 }
 
-/** Nobody knows yet whether a queue that was not declared will be gated. */
-export function refuseUngated(name: string, { queue, priority }: ScheduleInput, known: GateSettings | undefined): void {
-  if (priority === undefined || priority === 'normal' || known === undefined || isGated(known)) return;
-  throw new DuestreamError('bad-input', `schedule ${name}: ${notGated(queue, `priority ${show(priority)}`).message}`);
-}
-
-/** The same of costs, which the definition of the queue says, or somebody by command. */
-function refuseCosting(
-  name: string,
-  { queue, cost = 1 }: ScheduleInput,
-  known: readonly (GateSettings | undefined)[],
-): void {
-  const said = known.flatMap((one) => (one === undefined ? [] : [one.costs === true]));
-  if (cost === 1 || said.length === 0 || said.includes(true)) return;
-  throw new DuestreamError('bad-input', `schedule ${name}: ${notCosting(queue, `cost ${show(cost)}`).message}`);
+/** What the definition of the queue says, or somebody by command. Nobody knows yet what a queue will be that was not declared. */
+function refuse(name: string, input: ScheduleInput, known: readonly (GateSettings | undefined)[]): void {
+  const said = known.filter((one) => one !== undefined);
+  const gates = said.some(isGated) ? { takesCosts: said.some(({ costs }) => costs) } : undefined;
+  const refusal = said.length === 0 ? undefined : refusalOf(input.queue, needsOf(input, undefined), { gates });
+  if (refusal) throw new DuestreamError('bad-input', `schedule ${name}: ${refusal.message}`);
 }
 
 /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */

@@ -3,8 +3,8 @@
  * that job, because a script writes in one slot only: their ids route there. Such an id has the number of the start in it,
  * so no other job can have it, and nobody has to look whether it is live.
  */
+import { needsOf, refusalOf } from '../../client/calls/needs.ts';
 import { countedPlan, type Plan, planJob } from '../../client/calls/plan.ts';
-import { notCosting, notGated } from '../../client/calls/scheduled.ts';
 import { type Content, hasContent, seal } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';
 import { derivedId } from '../../job/job-id.ts';
@@ -68,9 +68,8 @@ export async function planCommitted(data: unknown, given: CommitJobOptions, from
   const newId = () => id;
   const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId, carry };
   const plan = planJob(sealed, options, limits);
-  const { priority = 'normal' } = options;
-  if (priority !== 'normal' && !ref.gates) throw notGated(ref.queue, `priority ${show(priority)}`);
-  if (plan.costly !== undefined && !ref.gates?.takesCosts) throw notCosting(ref.queue, plan.costly);
+  const refusal = refusalOf(ref.queue, needsOf(options, undefined), ref);
+  if (refusal) throw refusal;
   return ref.gates?.isCounted ? countedPlan(plan) : plan;
 }
 
