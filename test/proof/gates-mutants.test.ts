@@ -17,8 +17,8 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { cutGates, gateCuts } from '../support/gates-cuts.ts';
 import { Desk } from '../support/gates-desk.ts';
+import { GatesQueue } from '../support/gates-queue.ts';
 import { stories } from '../support/gates-stories.ts';
-import { GatesWorld } from '../support/gates-world.ts';
 import { LendingDesk, lendingStories } from '../support/lending-stories.ts';
 import { luaOf } from '../support/model-cut.ts';
 import { EQUIVALENT_OF_GATES, type Mutant, mutantsOfGates } from '../support/mutants.ts';
@@ -115,7 +115,7 @@ function walk(name: string, nth: number, cuts: boolean, strict = false): Way {
     name,
     async notices() {
       await redis.flushall();
-      const world = new GatesWorld(redis, ref, { seed: 1000 + nth, cuts, owns: true, strict });
+      const world = new GatesQueue(redis, [ref], { seed: 1000 + nth, cuts, owns: true, strict });
       await world.begin();
       return world.walk(STEPS).then(
         (wrong) => wrong !== undefined,

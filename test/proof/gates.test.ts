@@ -7,7 +7,7 @@ import type { Redis } from '../../src/redis/connection/connect.ts';
 import { close, openCommands, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
-import { GatesWorld } from '../support/gates-world.ts';
+import { GatesQueue } from '../support/gates-queue.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { isSlice } from '../tiers.mjs';
 
@@ -49,23 +49,26 @@ interface Kind {
   readonly strict?: boolean | 'at times';
   readonly two?: boolean;
   readonly costs?: boolean;
+  readonly partitions?: number;
 }
 
 /** What was wrong in the first walk in which anything was, and how many jobs were let through. */
 async function walk(
   rounds: number,
-  { cuts = false, owns = false, ...more }: Kind = {},
+  { cuts = false, owns = false, partitions = 1, ...more }: Kind = {},
 ): Promise<{ readonly wrong: string | undefined; readonly through: number; readonly kept: number }> {
   let [through, kept] = [0, 0];
   for (let round = 0; round < rounds; round += 1) {
     await redis.flushall();
-    const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
-    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns, ...more });
-    await world.begin();
-    const wrong = await world.walk(STEPS);
+    const refs = Array.from({ length: partitions }, (_, partition) =>
+      partitionRef('duestream', { queue: 'q', partition, layoutGeneration: 0 }),
+    );
+    const queue = new GatesQueue(redis, refs, { seed: SEED * 1000 + round, cuts, owns, ...more });
+    await queue.begin();
+    const wrong = await queue.walk(STEPS * partitions);
     if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through, kept };
-    through += world.through;
-    kept += world.kept;
+    through += queue.through;
+    kept += queue.kept;
   }
   return { wrong: undefined, through, kept };
 }
@@ -136,8 +139,23 @@ for (const owns of [false, true]) {
   });
 }
 
+for (const cuts of [false, true]) {
+  const of = cuts ? ', cut off and called again' : '';
+  test(`over two partitions nobody overtakes who has a group in strict order${of}`, { timeout: 600_000 }, async () => {
+    for (const strict of [true, 'at times'] as const) {
+      const { wrong, kept } = await walk(ROUNDS / 2, { owns: true, cuts, strict, partitions: 2 });
+      expect(wrong).toBeUndefined();
+      expect(kept).toBeGreaterThan(ROUNDS / 2);
+    }
+  });
+}
+
 /** Only a cut gives them away. */
-const OF_CUTS: readonly string[] = ['a start does not care for its hold', 'an older entry is taken for a new one'];
+const OF_CUTS: readonly string[] = [
+  'a start does not care for its hold',
+  'an older entry is taken for a new one',
+  'a job that waits is started by an entry that a cut has left',
+];
 
 /** `[what is wrong, words, words in their place]` */
 const PLANTED: readonly (readonly [wrong: string, words: string, instead: string])[] = [
@@ -202,6 +220,13 @@ const PLANTED_ORDER: typeof PLANTED = [
     "leaveReady(keys, call.gate, call.gone, call.left, 'ask')",
     'leaveReady(keys, call.gate, call.gone, call.left, true)',
   ],
+  ['who is let through waits all the same', "redis.call('ZREM', keys.scheduled, unpack(members))", 'tostring(members)'],
+  [
+    'a job that waits is started by an entry that a cut has left',
+    "if not job.offer and redis.call('ZSCORE', keys.scheduled, job.member) then",
+    'if false then',
+  ],
+  ['a worker that has lost a job ends it', "if run.token ~= token or run.entry ~= entry then return 'fenced' end", ''],
 ];
 
 /** The same of two rates. */
@@ -220,7 +245,7 @@ const PLANTED_COSTS: typeof PLANTED = [
   ['a job uses one turn, whatever it costs', 'use(keys.meta, gate, used)', 'use(keys.meta, gate, given)'],
   ['what is owed is cut', 'gate.hasCosts and math.huge or 1', '1'],
   ['more is not used', 'useMore(own, more)', 'tostring(own)'],
-  ['a word that is said again gives back again', 'tonumber(nth) >= job.nth', 'false'],
+  ['a word that comes late counts', 'tonumber(nth) >= job.nth', 'false'],
 ];
 
 /**
@@ -233,23 +258,24 @@ const SELDOM = [
   'a start does not care for its hold',
   'the shortest beginning counts',
 ];
+const roundsOf = (wrong: string) => (SELDOM.includes(wrong) ? 4 : 1) * PLANTED_ROUNDS;
 const often = ([wrong]: (typeof PLANTED)[number]) => !(isSlice && SELDOM.includes(wrong));
 
 test.each(PLANTED_OWN.filter(often))(
   'a planted bug of own limits is noticed: %s',
   { timeout: 600_000 },
-  async (_, words, instead) => {
+  async (wrong, words, instead) => {
     plant(words, instead);
-    expect((await walk(PLANTED_ROUNDS, { owns: true })).wrong).toBeDefined();
+    expect((await walk(roundsOf(wrong), { owns: true })).wrong).toBeDefined();
   },
 );
 
 test.each(PLANTED_ORDER)(
   'a planted bug of strict order is noticed: %s',
   { timeout: 600_000 },
-  async (_, words, instead) => {
+  async (wrong, words, instead) => {
     plant(words, instead);
-    expect((await walk(PLANTED_ROUNDS, { strict: true })).wrong).toBeDefined();
+    expect((await walk(PLANTED_ROUNDS, { strict: true, cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
   },
 );
 
@@ -272,6 +298,6 @@ test.each(PLANTED.filter(often))(
   { timeout: 600_000 },
   async (wrong, words, instead) => {
     plant(words, instead);
-    expect((await walk(PLANTED_ROUNDS, { cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
+    expect((await walk(roundsOf(wrong), { cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
   },
 );

@@ -1,10 +1,13 @@
 /**
  * One gated partition, random steps of everybody who changes it, and the promises that must hold after each step: no limit is
- * exceeded, a lane keeps its order, holds and line say what ready and scheduled say, and nobody is stuck at the end.
+ * exceeded, a lane keeps its order, in strict order nobody overtakes who has the group, holds and line say what ready and scheduled
+ * say, and nobody is stuck at the end. `gates-queue.ts` walks over the partitions of a queue.
  */
 
 import { encodeRecord } from '../../src/job/codec.ts';
 import { gateShare, type PartitionGates } from '../../src/job/gate.ts';
+import { partitionOf } from '../../src/job/job-id.ts';
+import type { Closing } from '../../src/job/outcome.ts';
 import type { GateSettings, GroupSettings } from '../../src/job/queue-settings.ts';
 import { type Rate, type Rates, ratesOf } from '../../src/job/rate.ts';
 import { digestOf } from '../../src/job/record-header.ts';
@@ -26,7 +29,7 @@ import type { Claim, Delivery, Ended, Served } from '../../src/redis/scripts/rep
 import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 import { pause, resume } from '../../src/redis/scripts/upkeep.ts';
-
+import type { Head, Keepers } from './gates-keepers.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
 const WAITS = 2 ** 52;
@@ -112,40 +115,65 @@ function tooMany(all: readonly Turn[], { limit: most, perMs, burst }: Rate): str
   return undefined;
 }
 
-/** Of a queue with one partition. */
-function shareOf(settings: GateSettings): PartitionGates {
-  const share = gateShare(settings, { partition: 0, partitions: 1 });
+function shareOf(
+  settings: GateSettings,
+  of: { readonly partition: number; readonly partitions: number },
+): PartitionGates {
+  const share = gateShare(settings, of);
   if (!share) throw new Error('it is gated');
   return share;
 }
 
+const stillWaiting = (added: Snapshot['entries'], fresh: Snapshot['entries']) =>
+  added.filter((entry) => !fresh.includes(entry)).map(({ member }) => member);
+
 export const groupIn = (member: string): string => /^(?:j:)?\{([^{}]+)\}./.exec(member)?.[1] ?? '';
 
-interface WorldOptions {
-  readonly seed: number;
+export interface WorldOptions {
+  /** Whether scripts are cut off between two writes, or their replies are lost, and called again. */
   readonly cuts: boolean;
+  /** Groups have rates and limits of their own, and are closed at times. */
   readonly owns: boolean;
+  /** The queue is in strict order; with `at times` it begins and ends with the limits, while jobs run and wait. */
   readonly strict?: boolean | 'at times';
+  /** The queue has two rates. */
   readonly two?: boolean;
   readonly costs?: boolean;
+}
+
+/** What the partitions of a queue have in common. */
+export interface WalkedQueue {
+  readonly random: () => number;
+  readonly groups: readonly string[];
+  readonly keepers: Keepers;
+  readonly worlds: readonly GatesWorld[];
+  /** What somebody has set last: a partition gets it sooner or later. */
+  limits: GateSettings | undefined;
+}
+
+interface WorldPlace {
+  readonly ref: PartitionRef;
+  readonly queue: WalkedQueue;
 }
 
 export class GatesWorld {
   readonly #redis: Redis;
   readonly #ref: PartitionRef;
   readonly #jobs: Jobs;
-  readonly #random: () => number;
-  readonly #groups: readonly string[];
+  readonly #queue: WalkedQueue;
   readonly #workers = ['w0', 'w1', 'w2'] as const;
   /** What each worker runs. */
   readonly #running = new Map<string, (Claim & { readonly dueMs: number })[]>();
   readonly #classes = new Map<string, Class>();
   readonly #members = new Set<string>();
-  #nowMs = START_MS;
+  #nowMs: number;
   #term = '';
   #serial = 0;
   #through = 0;
   #looks = 0;
+  #before: Snapshot | undefined;
+  /** What a reply has shown to be wrong. */
+  #told: string | undefined;
   #isGated = false;
   /** The limits of now. */
   #limits: GateSettings = {};
@@ -162,36 +190,32 @@ export class GatesWorld {
 
   /** The last step was cut off: a hold or a place may be left behind, which the janitor takes away. */
   #wasCut = false;
-  readonly #cuts: boolean;
-  /** Groups have rates and limits of their own, and are closed at times. */
-  readonly #owns: boolean;
-  /** The queue is in strict order; with `at times` it begins and ends with the limits, while jobs run and wait. */
-  readonly #strict: boolean | 'at times';
-  /** The queue has two rates. */
-  readonly #two: boolean;
-  /** Jobs may cost more than one turn. */
-  readonly #costs: boolean;
+  /** The reply to the last call was lost. */
+  #wasLost = false;
+  readonly #options: Required<WorldOptions>;
   /** Of those in line, the class by which each was lined up. */
   readonly #linedUp = new Map<string, Class | undefined>();
   #leaders = 1;
-  /** Who was let through and is not over, by group; a dead letter that holds its group begins with a mark. */
-  readonly #heads = new Map<string, string>();
-  /** How often somebody waited for a job that has its group and waits itself. */
+  /** Entries that were let through in strict order and have not begun. */
+  readonly #inOrder = new Set<string>();
+  /** Who waits after a call that was cut off, and may have its group already: it goes first then. */
+  readonly #half = new Set<string>();
+  /** What a worker ran when another one took it over. */
+  readonly #lost: Claim[] = [];
   #kept = 0;
 
-  /** @param cuts whether scripts are cut off between two writes, and called again */
-  constructor(redis: Redis, ref: PartitionRef, options: WorldOptions) {
-    const { seed, cuts, owns, strict = false, two = false, costs = false } = options;
+  constructor(
+    redis: Redis,
+    { ref, queue }: WorldPlace,
+    { strict = false, two = false, costs = false, ...options }: WorldOptions,
+  ) {
     this.#redis = redis;
     this.#ref = ref;
     this.#jobs = createJobs(redis);
-    this.#cuts = cuts;
-    this.#owns = owns;
-    this.#strict = strict;
-    this.#two = two;
-    this.#costs = costs;
-    this.#random = randomFrom(seed);
-    this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
+    this.#queue = queue;
+    this.#options = { ...options, strict, two, costs };
+    // Servers of partitions have clocks of their own.
+    this.#nowMs = START_MS + 500 * ref.partition;
     for (const name of this.#workers) this.#running.set(name, []);
   }
 
@@ -213,22 +237,24 @@ export class GatesWorld {
     await ensureGroup(this.#redis, keys);
   }
 
-  /** So many random steps. What is wrong after one of them; undefined: nothing. */
-  async walk(steps: number): Promise<string | undefined> {
-    let before = await this.#snapshot();
-    for (let step = 0; step < steps; step += 1) {
-      const name = this.#pick(this.#strict ? BAG_IN_ORDER : this.#costs ? BAG_OF_COSTS : BAG);
-      await this.#steps[name]();
-      const after = await this.#snapshot();
-      const wrong = this.#isGated ? await this.#judge(before, after, name) : undefined;
-      if (wrong !== undefined) return `step ${step}, ${name}, gates ${after.share}: ${wrong}`;
-      before = after;
-    }
-    return this.#drain();
+  /** A random step. @returns its name */
+  async step(): Promise<Step> {
+    const name = this.#pick(this.#options.strict ? BAG_IN_ORDER : this.#options.costs ? BAG_OF_COSTS : BAG);
+    await this.#steps[name]();
+    return name;
+  }
+
+  /** What is wrong since the last look. @param step that it made itself meanwhile */
+  async judge(step: Step | undefined): Promise<string | undefined> {
+    const before = this.#before ?? NOTHING;
+    const after = await this.#snapshot();
+    this.#before = after;
+    const wrong = this.#told ?? (this.#isGated ? await this.#judge(before, after, step) : undefined);
+    return wrong && `with ${after.share}: ${wrong}`;
   }
 
   #below(most: number): number {
-    return Math.floor(this.#random() * most);
+    return Math.floor(this.#queue.random() * most);
   }
 
   #pick<T>(of: readonly T[]): T {
@@ -260,18 +286,25 @@ export class GatesWorld {
     };
   }
 
-  async #judge(before: Snapshot, after: Snapshot, step: string): Promise<string | undefined> {
+  async #judge(before: Snapshot, after: Snapshot, step: Step | undefined): Promise<string | undefined> {
     const [, , concurrency = 0] = after.share.split(' ').map(Number);
     const known = new Set(before.entries.map(({ id }) => id));
-    const fresh = after.entries.filter(({ id }) => !known.has(id));
+    const added = after.entries.filter(({ id }) => !known.has(id));
+    const fresh = added.filter(({ member }) => !after.toCome.has(member) && !after.waiting.has(member));
+    // A cut leaves an entry that its start drops, or takes when its member was let through meanwhile.
+    if (fresh.length < added.length && !this.#wasCut) return `${stillWaiting(added, fresh)} wait and were let through`;
+    const waits = (member: string) => after.toCome.has(member) || after.waiting.has(member);
+    // Of what runs a second entry, which a cut has left, may be taken back; its next start is dropped.
+    const both = after.running.find((member) => !before.running.includes(member) && waits(member));
+    if (both !== undefined) return `${both} has begun and waits`;
     this.#through += fresh.length;
     const wrong = step === 'limits' ? undefined : this.#wronglyThrough(after, fresh, concurrency);
     if (wrong !== undefined) return wrong;
-    const heads = new Map(this.#heads);
+    const heads = this.#queue.keepers.names();
     this.#placed(before, after);
-    const overtaken = this.#isStrict() ? await this.#overtaken(after, fresh) : undefined;
+    const overtaken = this.#isStrict() ? await this.#overtaken(after, { added, fresh }) : undefined;
     if (overtaken !== undefined) return overtaken;
-    await this.#note(fresh);
+    await this.#note(added);
     return (
       this.#tooMany(before, after, concurrency) ??
       this.#tooSoon() ??
@@ -300,7 +333,7 @@ export class GatesWorld {
   /** Who was let through. A cut may leave two entries of one, or one of somebody who waits: its start takes one, or drops it. */
   #letThrough({ entries, toCome, waiting }: Snapshot): readonly string[] {
     const members = entries.map(({ member }) => member);
-    if (!this.#cuts) return members;
+    if (!this.#options.cuts) return members;
     return [...new Set(members)].filter((member) => !toCome.has(member) && !waiting.has(member));
   }
 
@@ -340,7 +373,7 @@ export class GatesWorld {
 
   /** What an entry costs that was let through in this step is what its record says. */
   async #note(fresh: Snapshot['entries']): Promise<void> {
-    const isCounted = this.#costs && this.#limits.costs === true;
+    const isCounted = this.#options.costs && this.#limits.costs === true;
     for (const { id, member } of fresh) {
       const record = isCounted ? await this.#redis.hget(this.#ref.keys.jobs, member) : null;
       const [, cost = '1'] = /^1\w+[^|]*;c=(\w+)/.exec(record ?? '') ?? [];
@@ -354,7 +387,7 @@ export class GatesWorld {
   #use(group: string, turn: Turn): string | undefined {
     return (
       this.#tooFast(group, ratesOf(this.#limitsOf(group).rate), turn) ??
-      this.#tooFast('', this.#two || this.#costs ? ratesOf(this.#limits.rate) : [], turn)
+      this.#tooFast('', this.#options.two || this.#options.costs ? ratesOf(this.#limits.rate) : [], turn)
     );
   }
 
@@ -379,32 +412,47 @@ export class GatesWorld {
     }
   }
 
-  /** Somebody was let through, and another job has the group, or a dead letter holds it. */
-  async #overtaken(after: Snapshot, fresh: Snapshot['entries']): Promise<string | undefined> {
+  /** Somebody was let through or has begun, and another job has the group, or a dead letter holds it. */
+  async #overtaken(
+    after: Snapshot,
+    { added, fresh }: { readonly added: Snapshot['entries']; readonly fresh: Snapshot['entries'] },
+  ): Promise<string | undefined> {
+    const { keepers } = this.#queue;
+    for (const { id } of added) this.#inOrder.add(id);
+    for (const { member } of added.filter((one) => !fresh.includes(one))) this.#half.add(member);
     for (const { member } of fresh) {
       const group = groupIn(member);
-      // A cut has left an entry that its start drops.
-      if (group === '' || after.toCome.has(member) || after.waiting.has(member)) continue;
-      const head = this.#heads.get(group);
-      const isOther = head !== undefined && head !== member && (await this.#counts(head));
-      if (isOther) return `${member} was let through, and ${head} has its group`;
-      this.#heads.set(group, member);
+      if (group === '') continue;
+      const other = await keepers.other(group, this.#head(member));
+      if (other !== undefined) return `${member} was let through, and ${other} has its group`;
+      keepers.set(group, this.#head(member));
     }
-    const isHeld = (member: string) => after.toCome.has(this.#heads.get(groupIn(member)) ?? '');
+    const isHeld = (member: string) => after.toCome.has(keepers.nameOf(groupIn(member)) ?? '');
     this.#kept += [...after.waiting.keys()].some(isHeld) ? 1 : 0;
+    return this.#begunBeside();
+  }
+
+  /** Of what was let through in strict order. What was before may run beside who has the group. */
+  async #begunBeside(): Promise<string | undefined> {
+    for (const { entry, member } of [...this.#running.values()].flat()) {
+      if (!this.#inOrder.delete(entry) || groupIn(member) === '') continue;
+      const other = await this.#queue.keepers.other(groupIn(member), this.#head(member));
+      if (other !== undefined) return `${member} runs, and ${other} has its group`;
+    }
     return undefined;
   }
 
-  /** A job that is over has its group no longer, whatever was answered to whoever ended it. */
-  async #counts(head: string): Promise<boolean> {
-    if (head.startsWith('!')) return this.#limits.groupOnDead === 'hold';
-    return !((await this.#redis.hget(this.#ref.keys.jobs, head)) ?? '.').startsWith('.');
+  /** @param name a member, or a dead letter with a mark */
+  #head(name: string): Head {
+    const { jobs } = this.#ref.keys;
+    const lives = async () => !((await this.#redis.hget(jobs, name)) ?? '.').startsWith('.');
+    const holds = async () => this.#limits.groupOnDead === 'hold';
+    return { name, partition: this.#ref.partition, counts: name.startsWith('!') ? holds : lives };
   }
 
   /** It has its group no longer. */
   #gaveUp(member: string): void {
-    const group = groupIn(member);
-    if (this.#heads.get(group) === member) this.#heads.delete(group);
+    this.#queue.keepers.drop(groupIn(member), member);
   }
 
   #isStrict(): boolean {
@@ -442,7 +490,7 @@ export class GatesWorld {
     for (const { member } of fresh) {
       const dueMs = before.waiting.get(member);
       // Who has the group comes before all others of it.
-      if (dueMs === undefined || heads.get(groupIn(member)) === member) continue;
+      if (dueMs === undefined || heads.get(groupIn(member)) === member || this.#half.delete(member)) continue;
       for (const [other, otherMs] of after.waiting) {
         const isOfLane = groupIn(other) === groupIn(member) && this.#linedUp.get(other) === this.#linedUp.get(member);
         if (!isOfLane || before.waiting.get(other) !== otherMs) continue;
@@ -480,19 +528,14 @@ export class GatesWorld {
     return isTwin || toCome.has(member) || waiting.has(member);
   }
 
-  /** A call that is sometimes cut off before one of its writes, and made again. */
+  /** A call that is sometimes cut off before one of its writes, or whose reply is lost, and made again. */
   async #call<T>(verb: string, call: () => Promise<T>): Promise<T> {
-    if (!this.#cuts || this.#random() > 0.2) return call();
-    const replies: T[] = [];
+    this.#wasLost = false;
+    if (!this.#options.cuts || this.#queue.random() > 0.2) return call();
     const allowed = this.#below(16);
-    const site = await cutOff(this.#redis, {
-      verb,
-      lua: luaOf(verb),
-      allowed,
-      call: async () => replies.push(await call()),
-    });
-    if (site === undefined) return replies[0] as T;
-    this.#wasCut = true;
+    const site = await cutOff(this.#redis, { verb, lua: luaOf(verb), allowed, call });
+    this.#wasLost = true;
+    this.#wasCut ||= site !== undefined;
     return call();
   }
 
@@ -506,7 +549,7 @@ export class GatesWorld {
       keys,
       pending.filter((entry) => !mine.has(entry)),
     );
-    if (given.length > 0) await this.#serve(name, [], 0, given);
+    if (given.length > 0) await this.#serve(name, [], { take: 0, given });
   }
 
   async #allFlaws() {
@@ -543,15 +586,15 @@ export class GatesWorld {
 
   /** Dead letters hold groups no longer. */
   async #forgetDead(): Promise<void> {
-    for (const [group, head] of this.#heads) if (head.startsWith('!')) this.#heads.delete(group);
-    if (this.#strict) await this.#mendOrder();
+    this.#queue.keepers.forgetDead(this.#ref.partition);
+    if (this.#options.strict) await this.#mendOrder();
   }
 
   /** Everything ends: nobody is stuck, and nothing is left. */
-  async #drain(): Promise<string | undefined> {
+  async drain(): Promise<string | undefined> {
     await this.#steps.resume();
     if (!this.#isGated) await this.#steps.limits();
-    for (const group of this.#strict ? this.#groups.slice(1) : []) {
+    for (const group of this.#options.strict ? this.#queue.groups.slice(1) : []) {
       await close(this.#redis, this.#ref, { group, until: 0, nowMs: this.#nowMs });
     }
     await this.#empty();
@@ -565,30 +608,61 @@ export class GatesWorld {
   async #empty(): Promise<void> {
     this.#nowMs += 1_000_000;
     for (let turn = 0; turn < 500; turn += 1) {
-      // What jobs with costs owe takes longer.
-      this.#nowMs += this.#costs ? 2000 : 50;
+      // Each partition has its part of a rate, and what jobs with costs owe takes longer.
+      this.#nowMs += (this.#options.costs ? 2000 : 50) * this.#queue.worlds.length;
       await this.#promote(50);
       for (const name of this.#workers) {
-        await this.#serve(name, this.#mine(name).splice(0), 3);
-        if (this.#cuts) await this.#adopt(name);
+        await this.#serve(name, this.#mine(name).splice(0), { take: 3 });
+        if (this.#options.cuts) await this.#adopt(name);
       }
-      if (this.#cuts) await mendGates(this.#redis, this.#ref, await this.#allFlaws(), this.#nowMs);
+      if (this.#options.cuts) await mendGates(this.#redis, this.#ref, await this.#allFlaws(), this.#nowMs);
       const { waiting, entries } = await this.#snapshot();
       if (waiting.size + entries.length === 0 && (await this.#redis.zcard(this.#ref.keys.scheduled)) === 0) return;
     }
   }
 
+  /** What another partition has already, or what somebody sets now. */
+  #nextLimits(): GateSettings {
+    const { limits, worlds, random } = this.#queue;
+    if (worlds.length > 1 && limits && limits !== this.#limits && random() < 0.7) return limits;
+    this.#queue.limits = this.#settingsOfNow();
+    return this.#queue.limits;
+  }
+
   #settingsOfNow(): GateSettings {
-    const often = this.#costs ? 0.8 : 0.3;
-    const rate: Rates | 0 = this.#two ? this.#pick(PAIRS) : this.#random() < often ? this.#pick(RATES) : 0;
-    const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
-    const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
-    const isStrict = this.#strict === 'at times' ? this.#random() < 0.6 : this.#strict;
-    const own = this.#owns ? this.#ownLimits(isStrict) : {};
-    const limits = { rate, concurrency, perGroup, ...own, ...(this.#costs && { costs: true as const }) };
+    const often = this.#options.costs ? 0.8 : 0.3;
+    const rate: Rates | 0 = this.#options.two
+      ? this.#pick(PAIRS)
+      : this.#queue.random() < often
+        ? this.#pick(RATES)
+        : 0;
+    const concurrency = this.#queue.random() < 0.4 ? 1 + this.#below(8) : 0;
+    const perGroup = this.#queue.random() < 0.7 ? 1 + this.#below(3) : 0;
+    const isStrict = this.#options.strict === 'at times' ? this.#queue.random() < 0.6 : this.#options.strict;
+    const own = this.#options.owns ? this.#ownLimits(isStrict) : {};
+    const limits = { rate, concurrency, perGroup, ...own, ...(this.#options.costs && { costs: true as const }) };
     if (!isStrict) return limits;
-    const groupOnDead = this.#random() < 0.5 ? ('hold' as const) : ('continue' as const);
+    const groupOnDead = this.#queue.random() < 0.5 ? ('hold' as const) : ('continue' as const);
     return { ...limits, perGroup: 1, groupOrder: 'strict', groupOnDead };
+  }
+
+  /** New jobs, due so long after now. */
+  async #accept(items: readonly { readonly member: string; readonly dueMs: number; readonly kind: Class }[]) {
+    for (const { member, kind } of items) {
+      this.#members.add(member);
+      this.#classes.set(member, kind);
+    }
+    for (const { member, dueMs } of items.filter((one) => !one.member.startsWith('j:'))) {
+      await this.#redis.zadd(this.#ref.keys.scheduled, this.#nowMs + dueMs, member);
+    }
+    const managed = items.flatMap(({ member, kind, dueMs: inMs }) => {
+      const dueMs = this.#nowMs + inMs;
+      const record = encodeRecord(dueMs, '{}', {}).replace('|', `${HEADERS[kind]}${this.#costWords()}|`);
+      return member.startsWith('j:') ? [{ member, dueMs, record }] : [];
+    });
+    if (managed.length === 0) return;
+    const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
+    await this.#call('schedule', () => this.#jobs.schedule(this.#ref, managed, settings));
   }
 
   #mine(name: string) {
@@ -613,53 +687,95 @@ export class GatesWorld {
     return claims.map((claim) => ({ ...claim, mark: '' }));
   }
 
-  async #serve(name: string, over: readonly Claim[], take: number, given: readonly Delivery[] = []): Promise<void> {
+  async #serve(
+    name: string,
+    over: readonly Claim[],
+    { take, given = [] }: { readonly take: number; readonly given?: readonly Delivery[] },
+  ): Promise<void> {
     const ended = this.#over(over);
     const call = () => this.#jobs.serve(this.#ref, { ended, given, take }, this.#settings(name));
     this.#took(name, await this.#call('serve', call));
-    if (this.#wasCut && given.length === 0) await this.#adopt(name);
+    if (this.#wasLost && take > 0) await this.#adopt(name);
+  }
+
+  /** What a worker has read is started, or handed back. */
+  async #begins(name: string, given: readonly Delivery[]): Promise<void> {
+    if (given.length === 0) return;
+    if (this.#queue.random() < 0.3) {
+      await this.#call('release', () => this.#jobs.release(this.#ref, given, { consumer: name, nowMs: this.#nowMs }));
+    } else {
+      await this.#serve(name, [], { take: this.#below(4), given });
+    }
   }
 
   /** In strict order the line is full at times, for whoever has a group too. */
   #promote(most: number) {
-    const lineMax = this.#strict && this.#random() < 0.5 ? 3 : 1_000_000;
+    const lineMax = this.#options.strict && this.#queue.random() < 0.5 ? 3 : 1_000_000;
     const pass = { term: this.#term, leaseMs: undefined, limit: most, cap: 1000, lineMax, nowMs: this.#nowMs };
     return this.#call('promote', () => this.#jobs.promote(this.#ref, pass));
   }
 
-  async #settle(verb: 'retry' | 'defer' | 'bury' | 'complete' | 'commit'): Promise<void> {
+  async #settle(verb: End): Promise<void> {
     const claim = this.#mine(this.#pick(this.#workers)).shift();
     if (!claim) return;
+    const isOver = verb !== 'retry' && verb !== 'defer';
+    if (isOver) this.#members.delete(claim.member);
+    const closing = verb === 'defer' ? this.#closing(claim.member) : undefined;
+    const reply = await this.#ends(verb, claim, closing);
+    if (isOver) await this.#ended(verb, claim.member);
+    else if (reply === 'cancelled') this.#gaveUp(claim.member);
+  }
+
+  /** What comes late, after what its start has said since, changes nothing. */
+  async #says({ entry, member, token }: Claim): Promise<void> {
+    const known = this.#saidBy(entry, token);
+    const isLate = known.nth > 0 && this.#queue.random() < 0.3;
+    const said = { nth: known.nth + (isLate ? 0 : 1), turns: this.#pick([0, 1, 2, 20]) };
+    const call = () => this.#jobs.spend(this.#ref, { entry, member, token, ...said }, this.#nowMs);
+    const isCounted = (await this.#call('spend', call)) === 'ok';
+    const isKnown = this.#throughs.has(entry) && this.#begun.has(entry);
+    if (!isCounted || !isKnown || isLate) return;
+    this.#said.set(entry, { token, ...said });
+    const more = said.turns - known.turns;
+    this.#moments += 1;
+    const at = { entry, atMs: this.#nowMs, nth: this.#moments, isStart: false };
+    if (more > 0) this.#use(groupIn(member), { ...at, turns: more });
+    else this.#giveBack(groupIn(member), entry, -more);
+  }
+
+  /** The call of a worker that says how a start ended. */
+  #ends(verb: End, claim: Claim, closing?: Closing): Promise<unknown> {
     const when = { windowMs: WINDOW_MS, nowMs: this.#nowMs };
-    if (verb === 'retry') {
-      const failed = { ...when, delayMs: this.#below(50), error: '{"m":"x"}' };
-      const reply = await this.#call(verb, () => this.#jobs.retry(this.#ref, claim, failed));
-      if (reply === 'cancelled') this.#gaveUp(claim.member);
-    } else if (verb === 'defer') {
-      const later = { ...when, delayMs: this.#below(50), closing: this.#closing(claim.member) };
-      const reply = await this.#call(verb, () => this.#jobs.defer(this.#ref, claim, later));
-      if (reply === 'cancelled') this.#gaveUp(claim.member);
-    } else {
-      this.#members.delete(claim.member);
-      const why = { ...when, reason: 'because', error: '{"m":"x"}' };
-      const calls: Readonly<Record<typeof verb, () => Promise<unknown>>> = {
-        bury: () => this.#jobs.bury(this.#ref, claim, why),
-        commit: () => this.#jobs.commit(this.#ref, claim, { ...when, effects: [] }),
-        complete: () => this.#jobs.complete(this.#ref, [claim], when),
-      };
-      await this.#call(verb, calls[verb]);
-      await this.#ended(verb, claim.member);
-    }
+    const why = { ...when, reason: 'because', error: '{"m":"x"}' };
+    const delayMs = verb === 'retry' || verb === 'defer' ? this.#below(50) : 0;
+    const calls: Readonly<Record<End, () => Promise<unknown>>> = {
+      retry: () => this.#jobs.retry(this.#ref, claim, { ...when, delayMs, error: '{"m":"x"}' }),
+      defer: () => this.#jobs.defer(this.#ref, claim, { ...when, delayMs, closing }),
+      bury: () => this.#jobs.bury(this.#ref, claim, why),
+      commit: () => this.#jobs.commit(this.#ref, claim, { ...when, effects: [] }),
+      complete: () => this.#jobs.complete(this.#ref, [claim], when),
+    };
+    return this.#call(verb, calls[verb]);
+  }
+
+  async #takeOver(owner: string, heir: string): Promise<void> {
+    const mine = this.#mine(owner).splice(0);
+    if (mine.length === 0) return;
+    const entries = mine.map(({ entry }) => entry);
+    const take = { owner, consumer: heir, idleMs: 0, limit: 100, entries, nowMs: this.#nowMs };
+    const { deliveries } = await reclaim(this.#redis, this.#ref, take);
+    const given = deliveries.toSorted((one, other) => (one.entry < other.entry ? -1 : 1));
+    if (given.length > 0) await this.#serve(heir, [], { take: 0, given });
+    this.#lost.push(...mine);
   }
 
   /** A dead letter holds the group that its job had, if the limits say so. */
   async #ended(verb: string, member: string): Promise<void> {
     const group = groupIn(member);
-    const isHead = this.#heads.get(group) === member;
-    this.#gaveUp(member);
+    const isHead = this.#queue.keepers.drop(group, member);
     const [letter] = verb === 'bury' ? await this.#redis.xrevrange(this.#ref.keys.dead, '+', '-', 'COUNT', 1) : [];
     if (isHead && letter?.[1][1] === member && this.#limits.groupOnDead === 'hold') {
-      this.#heads.set(group, `!${letter[0]}`);
+      this.#queue.keepers.set(group, this.#head(`!${letter[0]}`));
     }
   }
 
@@ -668,8 +784,8 @@ export class GatesWorld {
   }
 
   /** Sometimes a handler closes its group or its queue. */
-  #closing(member: string) {
-    if (!this.#isGated || !this.#owns || this.#random() < 0.5) return undefined;
+  #closing(member: string): Closing | undefined {
+    if (!this.#isGated || !this.#options.owns || this.#queue.random() < 0.5) return undefined;
     const scope = this.#pick(['group', 'queue'] as const);
     const [group, forMs] = [scope === 'queue' ? '' : groupIn(member), this.#below(80)];
     if (scope === 'queue' || group !== '') this.#closeUntil(group, this.#nowMs + forMs);
@@ -684,40 +800,37 @@ export class GatesWorld {
   }
 
   #costWords(): string {
-    return this.#costs ? `;c=${this.#pick(COSTS).toString(36)}` : '';
+    return this.#options.costs ? `;c=${this.#pick(COSTS).toString(36)}` : '';
   }
 
   /** A rate for each group, and limits of some. */
   #ownLimits(isStrict: boolean): GateSettings {
     const some = (): GroupSettings => ({
-      ...(this.#random() < 0.5 && !isStrict && { concurrency: this.#below(4) }),
-      ...(this.#random() < 0.5 && { rate: this.#pick<Rate | 0>([0, ...RATES]) }),
-      ...(this.#random() < 0.5 && { weight: 1 + this.#below(4) }),
+      ...(this.#queue.random() < 0.5 && !isStrict && { concurrency: this.#below(4) }),
+      ...(this.#queue.random() < 0.5 && { rate: this.#pick<Rate | 0>([0, ...RATES]) }),
+      ...(this.#queue.random() < 0.5 && { weight: 1 + this.#below(4) }),
     });
-    const names = ['g0', 'g*', 'g1', 'x*'].filter(() => this.#random() < 0.3);
+    const names = ['g0', 'g*', 'g1', 'x*'].filter(() => this.#queue.random() < 0.3);
     const groups = Object.fromEntries(names.map((name) => [name, some()]));
-    return { groups, ...(this.#random() < 0.5 && { groupRate: this.#pick(RATES) }) };
+    return { groups, ...(this.#queue.random() < 0.5 && { groupRate: this.#pick(RATES) }) };
   }
 
   readonly #steps = {
     schedule: async () => {
       const items = Array.from({ length: 1 + this.#below(6) }, () => {
-        const group = this.#pick(this.#groups);
-        const member = `${this.#below(8) === 0 ? '' : 'j:'}${group && `{${group}}`}n${this.#serial++}`;
+        const group = this.#pick(this.#queue.groups);
+        const member = `${this.#below(8) === 0 ? '' : 'j:'}${group && `{${group}}`}n${this.#ref.partition}-${this.#serial++}`;
         const isBare = !member.startsWith('j:');
         const kind: Class = isBare ? 1 : this.#pick([0, 1, 1, 1, 2]);
-        const dueMs = this.#nowMs + this.#below(200) - 100;
-        this.#members.add(member);
-        this.#classes.set(member, kind);
-        const plain = encodeRecord(dueMs, '{}', {});
-        return { member, dueMs, record: plain.replace('|', `${HEADERS[kind]}${this.#costWords()}|`) };
+        const dueMs = this.#below(200) - 100;
+        return { member, dueMs, kind };
       });
-      for (const { member, dueMs } of items.filter((one) => !one.member.startsWith('j:'))) {
-        await this.#redis.zadd(this.#ref.keys.scheduled, dueMs, member);
+      const { worlds } = this.#queue;
+      for (const [partition, world] of worlds.entries()) {
+        const isHere = ({ member }: (typeof items)[number]) =>
+          partitionOf(member.replace(/^j:/, ''), worlds.length) === partition;
+        await world.#accept(items.filter(isHere));
       }
-      const managed = items.filter((one) => one.member.startsWith('j:'));
-      const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
-      await this.#jobs.schedule(this.#ref, managed, settings);
     },
     time: async () => {
       this.#nowMs += this.#below(60);
@@ -728,7 +841,8 @@ export class GatesWorld {
     serve: async () => {
       const name = this.#pick(this.#workers);
       const mine = this.#mine(name);
-      await this.#serve(name, mine.splice(0, this.#below(mine.length + 1)), this.#below(5));
+      const over = mine.splice(0, this.#below(mine.length + 1));
+      await this.#serve(name, over, { take: this.#below(5) });
     },
     relay: async () => {
       const name = this.#pick(this.#workers);
@@ -738,40 +852,24 @@ export class GatesWorld {
       const pass = { term: this.#term, leaseMs: undefined, limit: take, cap: 1000 };
       const call = () => this.#jobs.relay(this.#ref, { ended, take, pass }, this.#settings(name));
       this.#took(name, await this.#call('relay', call));
-      if (this.#wasCut) await this.#adopt(name);
+      if (this.#wasLost) await this.#adopt(name);
     },
+    /** One read of all partitions. */
     read: async () => {
       const name = this.#pick(this.#workers);
-      const batches = await readNew(this.#redis, [this.#ref], {
-        consumer: name,
-        count: 1 + this.#below(2),
-        blockMs: 0,
-      });
-      const given = batches.flatMap(({ deliveries }) => deliveries);
-      if (given.length === 0) return;
-      if (this.#random() < 0.3) {
-        await this.#call('release', () => this.#jobs.release(this.#ref, given, { consumer: name, nowMs: this.#nowMs }));
-      } else {
-        await this.#serve(name, [], this.#below(4), given);
+      const { worlds } = this.#queue;
+      const refs = worlds.map((world) => world.#ref);
+      const batches = await readNew(this.#redis, refs, { consumer: name, count: 1 + this.#below(2), blockMs: 0 });
+      for (const world of worlds) {
+        const given = batches.flatMap(({ ref, deliveries }) => (ref === world.#ref ? deliveries : []));
+        await world.#begins(name, given);
       }
     },
-    /** A start says how many turns it has used, sometimes what it has said before. */
+    /** A start says how many turns it has used, and corrects itself. */
     spend: async () => {
       const claim = this.#pick(this.#mine(this.#pick(this.#workers)));
       if (claim === undefined || !this.#isGated) return;
-      const { entry, member, token } = claim;
-      const known = this.#saidBy(entry, token);
-      const said = { nth: known.nth + 1, turns: this.#pick([0, 1, 2, 20]) };
-      const call = () => this.#jobs.spend(this.#ref, { entry, member, token, ...said }, this.#nowMs);
-      const isCounted = (await this.#call('spend', call)) === 'ok';
-      const isKnown = this.#throughs.has(entry) && this.#begun.has(entry);
-      if (!isCounted || !isKnown) return;
-      this.#said.set(entry, { token, ...said });
-      const more = said.turns - known.turns;
-      this.#moments += 1;
-      const at = { entry, atMs: this.#nowMs, nth: this.#moments, isStart: false };
-      if (more > 0) this.#use(groupIn(member), { ...at, turns: more });
-      else this.#giveBack(groupIn(member), entry, -more);
+      for (let words = 1 + this.#below(3); words > 0; words -= 1) await this.#says(claim);
     },
     retry: () => this.#settle('retry'),
     defer: () => this.#settle('defer'),
@@ -801,11 +899,13 @@ export class GatesWorld {
       if (!member?.startsWith('j:')) return;
       const dueMs = this.#nowMs + this.#below(100) - 50;
       const kind = this.#classes.get(member) ?? 1;
-      const plain = encodeRecord(dueMs, `{"d":${this.#serial++}}`, {});
-      const record = plain.replace('|', `${HEADERS[kind]}${this.#costWords()}|`);
+      const body = `{"d":${this.#serial++}}`;
+      const record = encodeRecord(dueMs, body, {}).replace('|', `${HEADERS[kind]}${this.#costWords()}|`);
       const settings = { mode: 'replace', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
-      const reply = await this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings);
-      if (Array.isArray(reply) && reply[0].kind === 'replaced') this.#gaveUp(member);
+      await this.#call('schedule', () => this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings));
+      // Another job has its id now. The reply may be that to a second call.
+      const stored = await this.#redis.hget(this.#ref.keys.jobs, member);
+      if (stored?.endsWith(body)) this.#gaveUp(member);
     },
     /** Somebody else puts a bare member again, which leaves its place in line behind. */
     again: async () => {
@@ -814,41 +914,47 @@ export class GatesWorld {
         await this.#redis.zadd(this.#ref.keys.scheduled, 'XX', this.#nowMs + this.#below(200), member);
       }
     },
+    /** A worker is taken for dead in all partitions, and goes on for a while: `late`. */
     death: async () => {
       const [owner, heir] = [this.#pick(this.#workers), this.#pick(this.#workers)];
-      const mine = this.#mine(owner).splice(0);
-      if (owner === heir || mine.length === 0) {
-        this.#mine(owner).push(...mine);
-        return;
-      }
-      const entries = mine.map(({ entry }) => entry);
-      const take = { owner, consumer: heir, idleMs: 0, limit: 100, entries, nowMs: this.#nowMs };
-      const { deliveries } = await reclaim(this.#redis, this.#ref, take);
-      const given = deliveries.toSorted((one, other) => (one.entry < other.entry ? -1 : 1));
-      if (given.length > 0) await this.#serve(heir, [], 0, given);
+      if (owner === heir) return;
+      for (const world of this.#queue.worlds) await world.#takeOver(owner, heir);
+    },
+    /** It ends a job that another one has taken over. */
+    late: async () => {
+      const claim = this.#lost.shift();
+      if (!claim) return;
+      const verb = this.#pick(['retry', 'defer', 'bury', 'complete', 'commit'] as const);
+      const reply = [await this.#ends(verb, claim)].flat()[0];
+      if (reply === 'ok') this.#told = `${verb} by a worker that has lost ${claim.member} was taken`;
     },
     limits: async () => {
       // No two calls have the same microsecond of Redis.
       this.#nowMs += 1;
-      const settings = this.#settingsOfNow();
-      const share = shareOf(settings);
+      const settings = this.#nextLimits();
+      const of = { partition: this.#ref.partition, partitions: this.#queue.worlds.length };
+      const share = shareOf(settings, of);
       // Somebody who set others went away after the first call.
-      const other = shareOf(this.#settingsOfNow());
+      const other = shareOf(this.#settingsOfNow(), of);
       const args = { now: this.#nowMs, term: '', share: other.share, limit: 1 };
       const each = other.groups.flat();
-      if (this.#random() < 0.3) await run(this.#redis, scripts.limit, { keys: this.#ref.keys, args, each });
-      const isEnded = this.#strict && (await this.#redis.exists(this.#ref.keys.order)) === 0;
+      if (this.#queue.random() < 0.3) await run(this.#redis, scripts.limit, { keys: this.#ref.keys, args, each });
+      const isEnded = other.isStrict !== true && (await this.#redis.exists(this.#ref.keys.order)) === 0;
       await this.#call('limit', () => limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs }));
       this.#limits = settings;
-      if (isEnded || !this.#isStrict()) this.#heads.clear();
+      if (isEnded || !this.#isStrict()) {
+        this.#queue.keepers.forget(this.#ref.partition);
+        this.#inOrder.clear();
+        this.#half.clear();
+      }
       if (settings.groupOnDead === 'continue') await this.#forgetDead();
       this.#turns = new Map();
       this.#throughs.clear();
       this.#isGated = true;
     },
     close: async () => {
-      if (!this.#isGated || !this.#owns) return;
-      const group = this.#pick([...this.#groups]);
+      if (!this.#isGated || !this.#options.owns) return;
+      const group = this.#pick([...this.#queue.groups]);
       const forMs = this.#below(80);
       const closing = { group, until: { forMs }, why: 'it said 429', nowMs: this.#nowMs };
       await this.#call('close', () => close(this.#redis, this.#ref, closing));
@@ -859,29 +965,33 @@ export class GatesWorld {
       if (!this.#isGated || group === undefined) return;
       await this.#call('close', () => close(this.#redis, this.#ref, { group, until: 0, nowMs: this.#nowMs }));
       this.#closedMs.delete(group);
-      if (this.#heads.get(group)?.startsWith('!')) this.#heads.delete(group);
+      const head = this.#queue.keepers.nameOf(group);
+      if (head?.startsWith('!')) this.#queue.keepers.drop(group, head);
     },
     /** A dead letter lives again, or is removed, which the janitor sees. */
     revive: async () => {
-      const letters = this.#strict ? await this.#redis.xrange(this.#ref.keys.dead, '-', '+') : [];
+      const letters = this.#options.strict ? await this.#redis.xrange(this.#ref.keys.dead, '-', '+') : [];
       const letter = this.#pick(letters);
       if (letter === undefined) return;
       const [id, [, member = '']] = letter;
-      const isHead = this.#heads.get(groupIn(member)) === `!${id}`;
-      if (this.#random() < 0.3) {
+      if (this.#queue.random() < 0.3) {
         await this.#redis.xdel(this.#ref.keys.dead, id);
         await this.#mendOrder();
-        if (isHead) this.#heads.delete(groupIn(member));
+        this.#queue.keepers.drop(groupIn(member), `!${id}`);
         return;
       }
-      const reply = await this.#call('replay', () => this.#jobs.replay(this.#ref, id, { nowMs: this.#nowMs }));
-      if (reply.kind !== 'ok') return;
+      await this.#call('replay', () => this.#jobs.replay(this.#ref, id, { nowMs: this.#nowMs }));
+      // The reply may be that to a second call.
+      if ((await this.#redis.xrange(this.#ref.keys.dead, id, id)).length > 0) return;
       this.#members.add(member);
-      if (isHead) this.#heads.set(groupIn(member), member);
+      const group = groupIn(member);
+      if (this.#queue.keepers.drop(group, `!${id}`)) this.#queue.keepers.set(group, this.#head(member));
     },
     /** Another process leads, and a pass of the one before is refused. */
     lead: async () => {
-      await resign(this.#redis, this.#ref, this.#term);
+      if (this.#queue.random() < 0.5) await resign(this.#redis, this.#ref, this.#term);
+      // The lease has run out.
+      else await this.#redis.del(this.#ref.keys.leader);
       this.#leaders += 1;
       const processId = `p${this.#leaders}`;
       const elected = await elect(this.#redis, this.#ref, { processId, leaseMs: 100_000_000, nowMs: this.#nowMs });
@@ -897,22 +1007,22 @@ export class GatesWorld {
       const before = member && (await this.#redis.hget(this.#ref.keys.jobs, member));
       if (!before || before.startsWith('.')) return;
       const record = before.replace(/\|.*$/s, `|{"d":${this.#serial++}}`);
-      const dueMs = this.#random() < 0.5 ? this.#nowMs + this.#below(100) - 50 : undefined;
+      const dueMs = this.#queue.random() < 0.5 ? this.#nowMs + this.#below(100) - 50 : undefined;
       const items = [{ member, before: digestOf(before), record, dueMs }];
       const when = { bytesMax: 1000, nowMs: this.#nowMs };
       await this.#call('edit', () => this.#jobs.edit(this.#ref, items, when));
     },
     pause: async () => {
-      if (this.#strict) await pause(this.#redis, this.#ref, { reason: 'x', nowMs: this.#nowMs });
+      if (this.#options.strict) await pause(this.#redis, this.#ref, { reason: 'x', nowMs: this.#nowMs });
       else await this.#redis.hset(this.#ref.keys.meta, 'paused', `${this.#nowMs} x`);
     },
     resume: async () => {
-      if (this.#strict) await resume(this.#redis, this.#ref);
+      if (this.#options.strict) await resume(this.#redis, this.#ref);
       else await this.#redis.hdel(this.#ref.keys.meta, 'paused');
     },
     /** Somebody takes all lanes and holds away, and the janitor makes them again. */
     loss: async () => {
-      if (!this.#isGated || this.#random() < 0.8) return;
+      if (!this.#isGated || this.#queue.random() < 0.8) return;
       await this.#redis.del(this.#pick([this.#ref.keys.lanes, this.#ref.keys.holds, this.#ref.keys.line]));
       for (let round = 0; round < 3; round += 1) {
         const flaws = await this.#allFlaws();
@@ -926,12 +1036,31 @@ const BAG = [
   ...['schedule', 'schedule', 'schedule', 'schedule', 'time', 'time', 'promote', 'promote', 'promote', 'promote'],
   ...['serve', 'serve', 'serve', 'serve', 'serve', 'serve', 'read', 'read', 'relay', 'relay', 'relay'],
   ...['retry', 'defer', 'bury', 'complete', 'commit', 'cancel', 'reschedule', 'replace', 'again', 'death', 'limits'],
-  ...['pause', 'resume', 'resume', 'loss', 'close', 'close', 'open'],
+  ...['pause', 'resume', 'resume', 'loss', 'close', 'close', 'open', 'late'],
 ] as readonly Step[];
 /** And where jobs have costs. */
 const BAG_OF_COSTS: typeof BAG = [...BAG, 'spend', 'spend', 'spend', 'spend'];
 /** And in strict order. */
 const BAG_IN_ORDER: typeof BAG = [...BAG, 'revive', 'retry', 'retry', 'time', 'lead', 'edit'];
+/** How a start ends. */
+type End = 'retry' | 'defer' | 'bury' | 'complete' | 'commit';
+const NOTHING: Snapshot = {
+  ...{ waiting: new Map(), toCome: new Map(), entries: [], holds: new Set(), running: [] },
+  share: '',
+};
 type Step =
-  | ('schedule' | 'time' | 'promote' | 'serve' | 'read' | 'relay' | 'retry' | 'limits' | 'pause' | 'loss' | 'close')
+  | (
+      | 'late'
+      | 'schedule'
+      | 'time'
+      | 'promote'
+      | 'serve'
+      | 'read'
+      | 'relay'
+      | 'retry'
+      | 'limits'
+      | 'pause'
+      | 'loss'
+      | 'close'
+    )
   | ('revive' | 'lead' | 'edit' | 'spend');
