@@ -85,8 +85,12 @@ class TargetQueues {
   /** @throws what Redis fails with */
   async follow(layout: QueueLayout, target: QueueTarget, connection: Redis): Promise<void> {
     const { queue } = layout;
-    const known = this.#served.get(queue);
+    let known = this.#served.get(queue);
     try {
+      if (known && !known.suits(target)) {
+        await this.#drop(queue);
+        known = undefined;
+      }
       if (known) known.follow(layout, target);
       else
         await this.#serve(new TargetQueue({ ...this.#parts, connection, slots: this.#slots }, layout, target), queue);

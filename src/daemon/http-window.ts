@@ -113,7 +113,7 @@ function triesOf({ config }: DaemonSettings, redis: () => Redis | undefined): Ba
   if (!config.roles.includes('dispatcher')) return undefined;
   const clock = systemClock;
   let sentMs: readonly number[] = [];
-  return async (queue, data, signal) => {
+  return async (queue, asked, signal) => {
     const nowMs = clock.monotonicMs();
     sentMs = sentMs.filter((ms) => nowMs - ms < TRIES_MS);
     if (sentMs.length >= TRIES_MAX) return undefined;
@@ -125,7 +125,7 @@ function triesOf({ config }: DaemonSettings, redis: () => Redis | undefined): Ba
     const callOff = clock.timer(TRY_MS, () => late.abort());
     try {
       const parts = { redis: connection, config, clock, signal: AbortSignal.any([signal, late.signal]) };
-      return await tryTarget(queue, data, parts);
+      return await tryTarget(queue, asked, parts);
     } finally {
       callOff();
     }

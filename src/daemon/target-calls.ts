@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/options.ts';
 import { type CallerParts, type CallUrlOptions, createUrlCaller, type UrlCaller } from '../dispatch/call-url.ts';
 import type { Certificate, EgressProxy } from '../dispatch/send/dial.ts';
-import { isHostOf, type QueueTarget, UNREADABLE_TARGET, valueNameOf } from '../job/target.ts';
+import { isHostOf, type QueueTarget, targetOf, UNREADABLE_TARGET, valueNameOf } from '../job/target.ts';
 import { readTargetUrl } from '../job/target-url.ts';
 import { hintOf } from '../kernel/checks.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -19,7 +19,26 @@ type Targets = Config['targets'];
 
 /** @throws DuestreamError `bad-config` for a target that this daemon cannot call */
 export const createTargetCaller = (target: QueueTarget, targets: Targets, parts: CallerParts): UrlCaller =>
-  createUrlCaller(callOptionsOf(target, targets), { ...parts, isOneHost: true, hides: hiddenOf(targets) });
+  createUrlCaller(callOptionsOf(target, targets), {
+    ...parts,
+    host: readTargetUrl(target.url, 'url of the target').host,
+    ofJob: ({ target: own }) => (own === undefined ? {} : ownOptionsOf(targetOf(target, own, 'target'), targets)),
+    hides: hiddenOf(targets),
+  });
+
+/** What a job may say otherwise than its queue. */
+function ownOptionsOf(target: QueueTarget, targets: Targets): Partial<CallUrlOptions> {
+  checkHost(target, targets);
+  const { url, method, headers = {}, contentType } = target;
+  return { url, method, headers: sentHeaders(headers, targets), contentType, body: bodyOf(contentType) };
+}
+
+const sentHeaders = (headers: Readonly<Record<string, string>>, targets: Targets) =>
+  Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, sentValue(text, targets)]));
+
+/** Undefined: as JSON. */
+const bodyOf = (contentType: string | undefined) =>
+  contentType === undefined || isJson(contentType) ? undefined : asText;
 
 /** A target may send back what it was sent. */
 const hiddenOf = ({ secrets, values }: Targets): readonly string[] =>
@@ -35,12 +54,12 @@ function callOptionsOf(target: QueueTarget, targets: Targets): CallUrlOptions {
   return {
     ...plain,
     contentType,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, sentValue(text, targets)])),
+    headers: sentHeaders(headers, targets),
+    body: bodyOf(contentType),
     ...(secret !== undefined && { secrets: named('secrets', secret, targets.secrets) }),
     ...(certificate !== undefined && {
       certificate: certificateOf(named('certificates', certificate, targets.certificates)),
     }),
-    ...(contentType !== undefined && !isJson(contentType) && { body: asText }),
     ...networksOf(targets),
   };
 }

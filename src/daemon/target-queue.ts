@@ -64,6 +64,7 @@ export class TargetQueue {
   #said: string;
   #caller: UrlCaller | undefined;
   #host: string;
+  readonly #concurrency: number;
 
   /** @throws DuestreamError `bad-config` for a target that this daemon cannot call */
   constructor(parts: TargetQueueParts, layout: QueueLayout, target: QueueTarget) {
@@ -73,16 +74,21 @@ export class TargetQueue {
     this.#redisNow = createRedisPlaces(parts.connection);
     this.#caller = this.#callerOf(target);
     this.#host = hostOf(target);
-    const { config, redis, log, events, slots, workerSettings } = parts;
+    this.#concurrency = concurrencyOf(target, parts);
+    const { config, redis, log, events, workerSettings } = parts;
     const settings = { ...readWorkerOptions({ ...workerSettings, redis, log }), dispatches: true };
     const work = {
       queue: targetQueueOf(layout, config),
       handler: (job: Job, context: HandlerContext) => this.#handle(job, context),
-      // More would come and be put aside.
-      concurrency: Math.min(config.targets.concurrency, slots.max),
+      concurrency: this.#concurrency,
     };
     this.worker = workerOf({ settings, works: readWork([work], settings) });
     this.#unforward = forward(this.worker.events, events);
+  }
+
+  /** Whether its worker can serve another target, too. */
+  suits(target: QueueTarget): boolean {
+    return concurrencyOf(target, this.#parts) === this.#concurrency;
   }
 
   start(): Promise<void> {
@@ -118,9 +124,10 @@ export class TargetQueue {
 
   async #handle(job: Job, context: HandlerContext): Promise<unknown> {
     if (!this.#caller) throw new Defer(STOPPING_MS, 'the dispatcher stops');
-    const leave = this.#parts.slots.enter(this.#host);
+    const host = this.#caller.hostOf(job);
+    const leave = this.#parts.slots.enter(host);
     if (!leave)
-      throw new Defer(NO_SLOT_MS * (1 + Math.random()), `${this.#host} has as many requests as targets.perHost allows`);
+      throw new Defer(NO_SLOT_MS * (1 + Math.random()), `${host} has as many requests as targets.perHost allows`);
     try {
       return await this.#caller.handle(job, context);
     } finally {
@@ -128,16 +135,20 @@ export class TargetQueue {
     }
   }
 
-  /** A host that cannot be reached closes the group of the job, or, of a job without one, the queue: all of them go to that host. */
+  /**
+   * A host that cannot be reached closes the group of the job, or, of a job without one, the queue: they go to that host. A job
+   * without a group that says another host closes nothing.
+   */
   async #ended({ host, id, end }: CallReport): Promise<void> {
     const { connection, config, clock, log, events } = this.#parts;
     const { queue } = this.#layout;
     events.emit('target.called', { queue, outcome: classOf(end), tookMs: end.tookMs });
     if (end.kind === 'answered' && end.status === 410) events.emit('target.gone', { queue, id, host });
     const forMs = this.#hosts.note(host, end, clock.monotonicMs());
-    if (forMs === undefined || end.kind !== 'no-answer') return;
+    const group = groupOf(id) ?? (host === this.#host ? '' : undefined);
+    if (forMs === undefined || end.kind !== 'no-answer' || group === undefined) return;
     const closing = {
-      group: groupOf(id) ?? '',
+      group,
       until: { forMs, calledMs: clock.monotonicMs() },
       why: oneLine(`${host} cannot be reached: ${end.why}`, WORDS_CHARS_MAX),
       by: 'dispatcher',
@@ -152,6 +163,12 @@ export class TargetQueue {
     }
   }
 }
+
+/** Where all jobs go to one host, more than it may have would come and be put aside. */
+const concurrencyOf = (
+  { hosts }: QueueTarget,
+  { config: { targets }, slots }: Pick<TargetQueueParts, 'config' | 'slots'>,
+): number => (hosts === undefined ? Math.min(targets.concurrency, slots.max) : targets.concurrency);
 
 const hostOf = ({ url }: QueueTarget): string => readTargetUrl(url, 'url of the target').host;
 

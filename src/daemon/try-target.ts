@@ -11,8 +11,8 @@ import { DEFAULT_NAME, type Job } from '../job/job.ts';
 import { newJobId } from '../job/job-id.ts';
 import { NO_HEADERS } from '../job/labels.ts';
 import { Defer, Unrecoverable } from '../job/outcome.ts';
-import type { QueueTarget } from '../job/target.ts';
-import type { TargetStep, TargetTried } from '../job/target-tried.ts';
+import { parseJobTarget, type QueueTarget, targetOf } from '../job/target.ts';
+import type { TargetAsk, TargetStep, TargetTried } from '../job/target-tried.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { DuestreamError, messageOf } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -25,8 +25,11 @@ interface TryParts {
   readonly signal: AbortSignal;
 }
 
-/** @throws DuestreamError `not-found` for a queue that nobody has used · `bad-input` for one without a target */
-export async function tryTarget(queue: string, data: unknown, parts: TryParts): Promise<TargetTried> {
+/**
+ * @throws DuestreamError `not-found` for a queue that nobody has used · `bad-input` for one without a target, or for what a job may
+ * not say
+ */
+export async function tryTarget(queue: string, asked: TargetAsk, parts: TryParts): Promise<TargetTried> {
   const { redis, config } = parts;
   const { target } = await layoutOfQueue({ redis, namespace: config.namespace }, queue);
   if (!target) {
@@ -35,14 +38,22 @@ export async function tryTarget(queue: string, data: unknown, parts: TryParts): 
       `queue ${queue} has no target; set one: duestream queues set ${queue} --target https://api.example.com/due`,
     );
   }
-  const { url, method = 'POST' } = target;
+  const own = asked.target === undefined ? undefined : parseJobTarget(asked.target, 'target');
+  const { url, method = 'POST' } = own === undefined ? target : targetOf(target, own, 'target');
   const head = { queue, method, url };
   const made = callerOf(target, parts);
   if (typeof made === 'string') {
     return { ...head, steps: [{ step: 'names', isWell: false, text: made }], means: 'waits', why: made };
   }
   try {
-    return { ...head, ...(await tried(made, tryJob(queue, data, parts.clock), { target, signal: parts.signal })) };
+    return {
+      ...head,
+      ...(await tried(
+        made,
+        { ...tryJob(queue, parts.clock), data: asked.data, target: own },
+        { target, signal: parts.signal },
+      )),
+    };
   } finally {
     made.close();
   }
@@ -121,10 +132,10 @@ function meaningOf(caller: UrlCaller, job: Job, end: CallEnd): Pick<TargetTried,
   }
 }
 
-function tryJob(queue: string, data: unknown, clock: Clock): Job {
+function tryJob(queue: string, clock: Clock): Omit<Job, 'data'> {
   const nowMs = clock.wallMs();
   return {
-    ...{ queue, id: `try-${newJobId()}`, name: DEFAULT_NAME, data, headers: NO_HEADERS, mark: 'try', bare: false },
+    ...{ queue, id: `try-${newJobId()}`, name: DEFAULT_NAME, headers: NO_HEADERS, mark: 'try', bare: false },
     ...{ dueMs: nowMs, askedDueMs: nowMs, attempt: 1, failures: 0, crashes: 0, history: [] },
   };
 }

@@ -564,6 +564,14 @@ export interface Schemas {
     readonly codec?: string;
     readonly options: {
       readonly timeoutMs?: number;
+      readonly target?: {
+        readonly url?: string;
+        readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
+        readonly headers?: {
+          readonly [key: string]: string;
+        };
+        readonly contentType?: string;
+      };
       readonly attempts?: number;
       readonly backoff?: {
         readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
@@ -946,6 +954,14 @@ export interface Schemas {
     readonly codec?: string;
     readonly options: {
       readonly timeoutMs?: number;
+      readonly target?: {
+        readonly url?: string;
+        readonly method?: 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST' | 'PUT';
+        readonly headers?: {
+          readonly [key: string]: string;
+        };
+        readonly contentType?: string;
+      };
       readonly attempts?: number;
       readonly backoff?: {
         readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
@@ -1679,11 +1695,11 @@ export interface Schemas {
       readonly url: string;
       readonly hosts?: readonly string[];
       readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
-      readonly secret?: string;
       readonly headers?: {
         readonly [key: string]: string;
       };
       readonly contentType?: string;
+      readonly secret?: string;
       readonly format?: 'cloudevents';
       readonly timeout?: number | string;
       readonly maxAge?: number | string;
@@ -1769,11 +1785,11 @@ export interface Schemas {
       readonly url: string;
       readonly hosts?: readonly string[];
       readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
-      readonly secret?: string;
       readonly headers?: {
         readonly [key: string]: string;
       };
       readonly contentType?: string;
+      readonly secret?: string;
       readonly format?: 'cloudevents';
       readonly timeout?: number | string;
       readonly maxAge?: number | string;
@@ -1851,6 +1867,14 @@ export interface Schemas {
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    };
     readonly priority?: 'high' | 'normal' | 'low';
     readonly tags?: readonly string[];
     readonly maxLateness?: number | string;
@@ -1909,6 +1933,14 @@ export interface Schemas {
   };
   readonly TargetTry: {
     readonly data?: unknown;
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    };
   };
   readonly NewJob: {
     readonly data?: unknown;
@@ -1927,6 +1959,14 @@ export interface Schemas {
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    };
     readonly priority?: 'high' | 'normal' | 'low';
     readonly tags?: readonly string[];
     readonly set?: string;
@@ -1947,6 +1987,14 @@ export interface Schemas {
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'] & (Record<string, never> | null);
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    } | null;
     readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;
@@ -2030,6 +2078,14 @@ export interface Schemas {
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'] & (Record<string, never> | null);
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    } | null;
     readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;
@@ -2111,6 +2167,14 @@ export interface Schemas {
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];
+    readonly target?: string | {
+      readonly url?: string;
+      readonly method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET' | 'HEAD';
+      readonly headers?: {
+        readonly [key: string]: string;
+      };
+      readonly contentType?: string;
+    };
     readonly priority?: 'high' | 'normal' | 'low';
     readonly jobTags?: readonly string[];
     readonly maxLateness?: number | string;

@@ -95,6 +95,7 @@ const OPTIONS: readonly string[] = Object.keys({
   ...{ deadOn: 0, keepAnswer: 0, allow: 0, deny: 0, redis: 0, names: 0, nat64: 0, ca: 0, certificate: 0, proxy: 0 },
 } satisfies Record<keyof CallUrlOptions, number>);
 
+const NOTHING = {};
 const TIMEOUT_MS = 30_000;
 const MAX_AGE_MS = 86_400_000;
 
@@ -134,6 +135,8 @@ export interface UrlCaller<Data = unknown> {
   readonly handle: (job: Job<Data>, context: HandlerContext) => Promise<TargetResult>;
   /** One request, and what came back, whatever that means for a job. */
   readonly call: (job: Job<Data>, start: CallStart, signal: AbortSignal) => Promise<CallReport>;
+  /** To which its request goes; '' where its URL cannot be read. */
+  readonly hostOf: (job: Job<Data>) => string;
   /** Where the guard would let a request of the job go, without one. */
   readonly admit: (job: Job<Data>) => Promise<Admission>;
   /** What the end means for the job: returns or throws as a handler. */
@@ -146,8 +149,10 @@ export interface UrlCaller<Data = unknown> {
 export interface CallerParts {
   /** Where Redis is now, asked at each request: it moves. Beside `redis` of the options. */
   readonly redisNow?: (() => Iterable<string>) | undefined;
-  /** All jobs of the queue go to one host: one without a group that is put aside closes the queue. */
-  readonly isOneHost?: boolean | undefined;
+  /** What a job says otherwise than the options. @throws DuestreamError for what it may not say: its request is refused */
+  readonly ofJob?: ((job: Job) => Partial<CallUrlOptions>) | undefined;
+  /** The jobs of the queue go to this host: one without a group that is put aside closes the queue. */
+  readonly host?: string | undefined;
   /** Secrets that stand in requests, and in nothing that is kept. */
   readonly hides?: readonly string[] | undefined;
   /** Called with each request that ended, before its job is settled. */
@@ -157,23 +162,27 @@ export interface CallerParts {
 /** @throws DuestreamError `bad-config` */
 export function createUrlCaller<Data = unknown>(
   options: CallUrlOptions<Data>,
-  { redisNow = () => [], isOneHost = false, hides, onCall }: CallerParts = {},
+  { redisNow = () => [], ofJob = () => NOTHING, host, hides, onCall }: CallerParts = {},
 ): UrlCaller<Data> {
   const target = readOptions(options, redisNow);
+  const optionsOf = (job: Job<Data>): CallUrlOptions<Data> => ({ ...target.options, ...refusing(() => ofJob(job)) });
   const call: UrlCaller<Data>['call'] = async (job, start, signal) => {
-    const outgoing = callFor(job, start, target);
+    const outgoing = callFor(job, start, { ...target, options: optionsOf(job) });
     const end = await target.sender.send(outgoing, signal);
     return { queue: job.queue, id: job.id, host: hostIn(outgoing.url), end };
   };
   const settled: UrlCaller<Data>['settle'] = (job, end) => {
-    const closes = isOneHost && groupOf(job.id) === undefined ? 'queue' : 'group';
+    const isOfQueue =
+      host !== undefined && groupOf(job.id) === undefined && hostIn(urlOf(job, optionsOf(job))) === host;
+    const closes = isOfQueue ? 'queue' : 'group';
     const at = { nowMs: systemClock.wallMs(), askedDueMs: job.askedDueMs, random: Math.random() };
     return settle(end, { ...target.rules, hides, closes }, at);
   };
   return {
     call,
     settle: settled,
-    admit: (job) => target.guard.admit(urlOf(job, target.options)),
+    hostOf: (job) => hostIn(urlOf(job, optionsOf(job))),
+    admit: (job) => target.guard.admit(urlOf(job, optionsOf(job))),
     close: target.sender.close,
     async handle(job, context) {
       const report = await call(job, context, context.signal);
@@ -295,12 +304,15 @@ const eventOf = ({ queue, name, askedDueMs }: Job, id: string): Readonly<Record<
 
 /** Whoever may write jobs may not choose where requests go. @throws Unrecoverable */
 function checkHost(url: string, hosts: readonly string[]): void {
+  const { host } = refusing(() => readTargetUrl(url, 'the URL'));
+  if (!isHostOf(host, hosts)) throw new Unrecoverable(`target-refused: ${host} is not in hosts`);
+}
+
+/** @throws Unrecoverable for what it throws */
+function refusing<Read>(read: () => Read): Read {
   try {
-    const { host } = readTargetUrl(url, 'the URL');
-    if (isHostOf(host, hosts)) return;
-    throw new Unrecoverable(`target-refused: ${host} is not in hosts`);
+    return read();
   } catch (error) {
-    if (error instanceof Unrecoverable) throw error;
     throw new Unrecoverable(`target-refused: ${messageOf(error)}`);
   }
 }

@@ -6,6 +6,7 @@ import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { groupOf, type JobHeaders, setInId } from './labels.ts';
 import type { Attempted } from './outcome.ts';
+import type { JobTargetOptions } from './target.ts';
 
 declare const brand: unique symbol;
 type Branded<T, Name extends string> = T & { readonly [brand]: Name };
@@ -49,6 +50,8 @@ export interface Job<Data = unknown> {
   readonly data: Data;
   /** Texts beside the data, by names in lower case, such as a `traceparent`; empty where nobody gave any. */
   readonly headers: JobHeaders;
+  /** Of a queue with a target: what this job says of its request. */
+  readonly target?: JobTargetOptions | undefined;
   /** The due time of this start: epoch ms by the clock of the Redis primary. */
   readonly dueMs: number;
   /** The due time that the producer asked for. It differs from `dueMs` after a retry or a defer. */

@@ -20,6 +20,13 @@ import {
   tagsOfHeader,
   tagsText,
 } from './labels.ts';
+import {
+  isJobTarget,
+  JOB_TARGET_ALLOWED,
+  type JobTargetInput,
+  type JobTargetOptions,
+  parseJobTarget,
+} from './target.ts';
 
 export interface OptionKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   /** A duration and an instant are stored as milliseconds, under the option's name with `Ms` behind it. */
@@ -243,6 +250,19 @@ export function backoff(): OptionKind<BackoffInput, Backoff, 'backoff'> {
     allowed: `\`fixed(…)\`, \`linear(…)\`, \`exponential(…)\`, \`ladder(…)\`, or an object with ${BACKOFF_FORMS}; no function, it cannot be stored`,
     check: unchecked(storable),
     // A header has no room for one.
+    toHeader: () => '',
+    ofHeader: () => undefined,
+  };
+}
+
+/** Where the request of the job goes, and how, within what its queue says. */
+export function jobTarget(): OptionKind<JobTargetInput, JobTargetOptions, 'target'> {
+  return {
+    kind: 'target',
+    metavar: '<url>',
+    isStored: isJobTarget,
+    allowed: JOB_TARGET_ALLOWED,
+    check: parseJobTarget,
     toHeader: () => '',
     ofHeader: () => undefined,
   };

@@ -32,6 +32,7 @@ import {
   type GivenOf,
   instant,
   type JobOption,
+  jobTarget,
   pairs,
   priority,
   setName,
@@ -204,6 +205,20 @@ export const jobOptions = {
     example: { kind: 'fixed', delay: '5s' },
     schedule: true,
     record: { json: 'b' },
+  },
+  /**
+   * Of a queue with a target: where the request of this job goes, and how. A path is on the host of the queue; a URL is on one of
+   * the `hosts` of its target.
+   *
+   * @example { target: '/orders/7' }
+   */
+  target: {
+    ...jobTarget(),
+    doc: 'where its request goes: a path, or a URL on the hosts of its queue',
+    otherwise: "the queue's",
+    example: '/orders/7',
+    schedule: true,
+    record: { json: 'u' },
   },
   /**
    * Of a gated queue: who comes first of those that wait. Of 21 turns `high` has 16, `normal` (default) 4 and `low` 1.

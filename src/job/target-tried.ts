@@ -1,5 +1,7 @@
 /** What a person is told who tries the target of a queue: how far one request came, step by step. */
 
+import type { JobTargetInput } from './target.ts';
+
 /** `names`: what the target names is there; `host`: it may be called; `address`: where its name leads; `answer`: what came back. */
 export type TargetStepName = 'names' | 'host' | 'address' | 'answer';
 
@@ -8,6 +10,13 @@ export interface TargetStep {
   readonly isWell: boolean;
   /** One sentence, without a secret and without a full stop. */
   readonly text: string;
+}
+
+/** The job that the request stands for. */
+export interface TargetAsk {
+  readonly data: unknown;
+  /** What it says of its request itself. */
+  readonly target?: JobTargetInput | undefined;
 }
 
 /** One request that was sent to try a target; no job was made. */

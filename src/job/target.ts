@@ -57,6 +57,19 @@ export type QueueTarget = Omit<TargetOptions, 'timeout' | 'maxAge'> & {
   readonly maxAge?: string | undefined;
 };
 
+/** What one job says of its request, within what its queue says. */
+export interface JobTargetOptions {
+  /** A path such as `/orders/7`, where the queue goes otherwise; or a URL on one of the `hosts` of the queue. */
+  readonly url?: string | undefined;
+  readonly method?: TargetMethod | undefined;
+  /** Beside those of the queue, and in their place. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly contentType?: string | undefined;
+}
+
+/** A path or a URL alone, or more of it. */
+export type JobTargetInput = string | JobTargetOptions;
+
 export const TARGET_TIMEOUT: Range = { min: 1, max: 900_000 };
 export const TARGET_MAX_AGE: Range = { min: 1000, max: 30 * 86_400_000 };
 export const STATUS: Range = { min: 100, max: 599 };
@@ -106,6 +119,82 @@ export function parseTarget(given: unknown, what: string): QueueTarget {
   checkHostOf(target, what);
   checkFormat(target, what);
   return target;
+}
+
+const JOB_PARTS = {
+  url: placeIn,
+  method: methodIn,
+  headers: ownHeadersIn,
+  contentType: contentTypeIn,
+} satisfies { readonly [Part in keyof JobTargetOptions]-?: (given: unknown, what: string) => unknown };
+const JOB_NAMES: readonly string[] = Object.keys(JOB_PARTS);
+
+export const JOB_TARGET_ALLOWED =
+  'a path such as `/orders/7`, a URL, or an object with `url`, `method`, `headers`, `contentType`';
+
+/** @throws DuestreamError `bad-input` */
+export function parseJobTarget(given: unknown, what: string): JobTargetOptions {
+  if (typeof given === 'string') return Object.freeze({ url: JOB_PARTS.url(given, what) });
+  if (typeof given !== 'object' || given === null || Array.isArray(given) || Object.keys(given).length === 0) {
+    throw bad(`${what} is ${show(given)}; allowed: ${JOB_TARGET_ALLOWED.replaceAll('`', '')}`);
+  }
+  checkNames(given, JOB_NAMES, what, 'bad-input');
+  const said: Readonly<Record<string, unknown>> = { ...given };
+  const read = Object.entries(JOB_PARTS).flatMap(([name, part]) =>
+    said[name] === undefined ? [] : [[name, part(said[name], `${name} of ${what}`)]],
+  );
+  return Object.freeze(Object.fromEntries(read));
+}
+
+/** Whether what stands in a record is one: a foreign producer may have written it. */
+export function isJobTarget(given: unknown): given is JobTargetOptions {
+  try {
+    return typeof given === 'object' && parseJobTarget(given, 'target') !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The target of one job of a queue. Whoever may write jobs may not choose where requests go: the job stays on the host and port of
+ * its queue, or on one of its `hosts`, and a queue that calls https is not called by http.
+ *
+ * @throws DuestreamError `bad-input`
+ * @example targetOf({ url: 'https://api.example.com/due' }, { url: '/orders/7' }, 'target').url // 'https://api.example.com/orders/7'
+ */
+export function targetOf(queue: QueueTarget, own: JobTargetOptions, what: string): QueueTarget {
+  const of = readTargetUrl(queue.url, 'url of the target of the queue');
+  const place = `${of.isTls ? 'https' : 'http'}://${of.authority}`;
+  const url = own.url === undefined ? queue.url : isPath(own.url) ? `${place}${own.url}` : own.url;
+  const { isTls, host, authority } = readTargetUrl(url, `url of ${what}`);
+  const isThere = authority === of.authority || (queue.hosts !== undefined && isHostOf(host, queue.hosts));
+  if (!isThere || (of.isTls && !isTls)) {
+    const others = queue.hosts === undefined ? '' : `, and https on ${queue.hosts.join(', ')}`;
+    throw bad(`url of ${what} is ${show(url)}; allowed in this queue: paths, ${place}${others}`);
+  }
+  const target = { ...queue, ...own, url, headers: headersOf(queue, own) };
+  checkFormat(target, what);
+  return target;
+}
+
+/** Names of headers are the same in upper and lower case. */
+function headersOf(queue: QueueTarget, own: JobTargetOptions): Readonly<Record<string, string>> {
+  const names = new Set(Object.keys(own.headers ?? {}).map((name) => name.toLowerCase()));
+  const rest = Object.entries(queue.headers ?? {}).filter(([name]) => !names.has(name.toLowerCase()));
+  return { ...Object.fromEntries(rest), ...own.headers };
+}
+
+const isPath = (given: unknown): given is string => typeof given === 'string' && given.startsWith('/');
+
+function placeIn(given: unknown, what: string): string {
+  if (typeof given !== 'string' || !/^(\/|https?:)/i.test(given)) {
+    throw bad(
+      `${what} is ${show(given)}; allowed: a path such as /orders/7, or a URL such as https://api.example.com/due`,
+    );
+  }
+  // The form of a path is that of a URL behind its host.
+  readTargetUrl(isPath(given) ? `https://a.example${given}` : given, what);
+  return given;
 }
 
 /** @throws DuestreamError `bad-input` */
@@ -249,6 +338,16 @@ function headersIn(given: unknown, what: string): Readonly<Record<string, string
     }
   }
   return Object.freeze(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
+}
+
+/** Of a job: values of the dispatcher are for whoever may set targets. */
+function ownHeadersIn(given: unknown, what: string): Readonly<Record<string, string>> {
+  const headers = headersIn(given, what);
+  const name = Object.keys(headers).find((one) => valueNameOf(headers[one] ?? '') !== undefined);
+  if (name === undefined) return headers;
+  throw bad(
+    `header ${name} in ${what} names a value of the dispatcher; allowed: texts. The target of the queue may name it`,
+  );
 }
 
 /** The name of the value that the dispatcher puts there; undefined: it is sent as it stands. @example valueNameOf('$crm') // 'crm' */

@@ -13,6 +13,7 @@ import { type Broadcast, type History, type LatenessPromise, settingNames } from
 import type { Quota } from '../job/quota.ts';
 import type { Redaction } from '../job/redaction.ts';
 import type { SharedLimit } from '../job/shared-limit.ts';
+import type { QueueTarget } from '../job/target.ts';
 
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
@@ -337,7 +338,7 @@ export interface PartitionRef {
   /** Its jobs go to every subscriber, and these are the bounds of `cast`. */
   readonly broadcast?: Broadcast | undefined;
   /** Its jobs call a URL: dispatchers run them, and no other worker. */
-  readonly hasTarget?: true | undefined;
+  readonly target?: QueueTarget | undefined;
   /** How much there may be: the share of this partition. Undefined: nobody ever set a limit. */
   readonly quota?: Quota | undefined;
   /** How much may run at once: the share of this partition. Undefined: the queue is not gated. */

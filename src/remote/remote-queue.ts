@@ -92,7 +92,7 @@ export class RemoteQueue {
 
   /** Its jobs call a URL: dispatchers run them. */
   get hasTarget(): boolean {
-    return this.#refs.some(({ hasTarget }) => hasTarget === true);
+    return this.#refs.some(({ target }) => target !== undefined);
   }
 
   /** Declares the queue unless it is, as every worker does. */

@@ -58,10 +58,10 @@ export function made(document: Json, schema: Json, { random, pools, field }: Mak
     return made(document, target, { random, pools, field });
   }
   const either = schema.anyOf ?? schema.oneOf ?? schema.allOf;
+  if (schema.example !== undefined && random.chance(0.6)) return schema.example;
   if (either) return made(document, random.of(either), { random, pools, field });
   if (schema.enum) return random.of(schema.enum);
   if (schema.const !== undefined) return schema.const;
-  if (schema.example !== undefined && random.chance(0.6)) return schema.example;
   const type = Array.isArray(schema.type) ? random.of<string>(schema.type) : schema.type;
   return ofType(document, schema, { random, pools, field, type });
 }

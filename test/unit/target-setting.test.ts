@@ -2,7 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { callUrl } from '../../src/dispatch/call-url.ts';
 import { defineQueue } from '../../src/job/queue.ts';
-import { decodeTarget, parseTarget, UNREADABLE_TARGET, valueNameOf } from '../../src/job/target.ts';
+import {
+  decodeTarget,
+  parseJobTarget,
+  parseTarget,
+  type QueueTarget,
+  targetOf,
+  UNREADABLE_TARGET,
+  valueNameOf,
+} from '../../src/job/target.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 
 const url = 'https://api.example.com/due';
@@ -69,6 +77,72 @@ describe('a target', () => {
       undefined,
       undefined,
     ]);
+  });
+});
+
+describe('a target of one job', () => {
+  const queue = { url: 'https://api.example.com:8443/due?all=1', headers: { 'X-A': 'queue', 'X-B': 'queue' } };
+  const urlOf = (own: string, of: Partial<QueueTarget> = {}) => {
+    try {
+      return targetOf({ ...queue, ...of }, parseJobTarget(own, 'target'), 'target').url;
+    } catch (error) {
+      return String(error);
+    }
+  };
+
+  test.each([
+    ['/orders/7', 'https://api.example.com:8443/orders/7'],
+    // Two slashes would be another host, if the path were resolved.
+    ['//evil.example.com/x', 'https://api.example.com:8443//evil.example.com/x'],
+    ['/..//evil.example.com', 'https://api.example.com:8443/..//evil.example.com'],
+    ['/@evil.example.com', 'https://api.example.com:8443/@evil.example.com'],
+    ['https://API.example.com:8443/x', 'https://API.example.com:8443/x'],
+  ])('%s stays at the host and port of its queue', (own, url) => {
+    expect(urlOf(own)).toBe(url);
+    expect(new URL(url).host).toBe('api.example.com:8443');
+  });
+
+  test.each([
+    'https://evil.example.com/',
+    'https://api.example.com/',
+    'http://api.example.com:8443/',
+    'https://api.example.com.evil.example:8443/',
+    'https://api.example.com:8443@evil.example/',
+    '/x#y',
+    '/\\evil.example.com',
+    'orders/7',
+    '',
+  ])('%s is refused', (own) => {
+    expect(urlOf(own)).toMatch(/allowed/);
+  });
+
+  test('that is neither a path nor a URL is told of both', () => {
+    expect(urlOf('orders/7')).toMatch(/is "orders\/7"; allowed: a path such as \/orders\/7, or a URL/);
+  });
+
+  test('may be on the hosts that its queue lists, and on no others', () => {
+    const hosts = ['api.example.com', '*.partner.example'];
+    expect(urlOf('https://a.partner.example/x', { hosts })).toBe('https://a.partner.example/x');
+    expect(urlOf('https://partner.example/x', { hosts })).toMatch(/https on api\.example\.com, \*\.partner\.example/);
+    expect(urlOf('http://a.partner.example/x', { hosts })).toMatch(/allowed in this queue/);
+  });
+
+  test('has headers in the place of those of its queue, in upper case or lower, and names no value', () => {
+    const own = parseJobTarget({ headers: { 'x-a': 'job' } }, 'target');
+    expect(targetOf(queue, own, 'target').headers).toEqual({ 'X-B': 'queue', 'x-a': 'job' });
+    const refused = (headers: object) => () => parseJobTarget({ headers }, 'target');
+    expect(refused({ 'X-A': '$crm' })).toThrow(/names a value of the dispatcher; allowed: texts/);
+    expect(refused({ Authorization: 'CANARY-1' })).toThrow(/has a value of its own/);
+    expect(refused({ 'Webhook-Id': 'x' })).toThrow(/which the request has by itself/);
+  });
+
+  test.each([{}, { hosts: ['*'] }, { secret: 'main' }, { timeout: 1 }, 7, null, []])('%j is none', (given) => {
+    expect(() => parseJobTarget(given, 'target')).toThrow(/allowed/);
+  });
+
+  test('sends data where its queue sends events', () => {
+    const own = parseJobTarget({ method: 'GET' }, 'target');
+    expect(() => targetOf({ url, format: 'cloudevents' }, own, 'target')).toThrow(/sends no data/);
   });
 });
 

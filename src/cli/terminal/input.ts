@@ -48,7 +48,7 @@ export function readDebounce(text: string): Debounce {
 }
 
 /** An object, or an empty one for all else. */
-function objectOf(text: string): Readonly<Record<string, unknown>> {
+export function objectOf(text: string): Readonly<Record<string, unknown>> {
   const value = jsonIn(text);
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }

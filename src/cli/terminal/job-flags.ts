@@ -9,7 +9,7 @@ import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '..
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { collect, wholeNumber } from '../session.ts';
-import { readBackoff, readDebounce } from './input.ts';
+import { objectOf, readBackoff, readDebounce } from './input.ts';
 import { absoluteOf } from './instants.ts';
 
 /** What commander reads of them: numbers and words are checked already. */
@@ -64,6 +64,7 @@ function readFlag({ name, option }: Named, texts: Readonly<Record<string, unknow
   if (typeof text !== 'string') return text;
   if (kind === 'backoff') return readBackoff(text);
   if (kind === 'debounce') return readDebounce(text);
+  if (kind === 'target') return text.startsWith('{') ? objectOf(text) : text;
   if (kind !== 'instant') return text;
   const local = zoned === undefined ? undefined : texts[zoned] === undefined ? 'name a zone' : 'zone given';
   return absoluteOf(text, `--${dashed(name)}`, {

@@ -20,7 +20,7 @@ import { EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { EditItem, EditReply } from '../../redis/scripts/edits.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
-import { type Honours, needsOf, refusalOf } from '../calls/needs.ts';
+import { needsOf, refusalOf } from '../calls/needs.ts';
 import { isDoubtful } from '../calls/repeats.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { nameIn } from '../query/walk.ts';
@@ -97,7 +97,11 @@ async function prepare(
   policy: RetryPolicy,
 ): Promise<readonly Prepared<Sent, Edited>[] | Moved> {
   for (const { change } of items) refuseRedacted(change.data, ref.redact);
-  await refuse({ reader }, ref, { items, policy });
+  if (refusalOfAll(ref, items)) {
+    // The settings that are remembered may be older than what they have to honour.
+    const refusal = refusalOfAll(await withReadRetry('edit', () => reader.renewed(ref), policy), items);
+    if (refusal) throw refusal;
+  }
   const look = async ({ id, found }: EditTarget) =>
     found ?? withReadRetry('edit', () => reader.peek(ref, memberOf(id)), policy);
   const jobs = await Promise.all(items.map(look));
@@ -112,23 +116,16 @@ async function prepare(
   return prepared;
 }
 
-/** @throws DuestreamError `bad-input` for what the queue cannot honour */
-async function refuse(
-  { reader }: Pick<Parts, 'reader'>,
-  ref: PartitionRef,
-  { items, policy }: { readonly items: readonly EditTarget[]; readonly policy: RetryPolicy },
-): Promise<void> {
-  // A group that it has already is no news.
-  const needs = items.map(({ id, change: { options } }) =>
-    needsOf(options, (options.priority ?? 'normal') === 'normal' ? undefined : groupOf(id)),
-  );
-  const refusal = (honours: Honours) =>
-    needs.map((one) => refusalOf(ref.queue, one, honours)).find((one) => one !== undefined);
-  if (refusal(ref) === undefined) return;
-  // Its settings may have been read before it was gated.
-  const isGated = ref.gates === undefined && (await withReadRetry('edit', () => reader.isGated(ref), policy));
-  const still = refusal({ ...ref, gates: isGated ? {} : ref.gates });
-  if (still) throw still;
+/** Why the queue cannot honour the changes; undefined: it can. */
+function refusalOfAll(ref: PartitionRef, items: readonly EditTarget[]): DuestreamError | undefined {
+  for (const { id, change } of items) {
+    const { options } = change;
+    // A group that it has already is no news.
+    const group = (options.priority ?? 'normal') === 'normal' ? undefined : groupOf(id);
+    const refusal = refusalOf(ref.queue, needsOf(options, group), ref);
+    if (refusal) return refusal;
+  }
+  return undefined;
 }
 
 const decided = (outcome: Outcome, result: Edited) => ({ decision: { outcome, result } });

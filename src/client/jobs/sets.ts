@@ -39,7 +39,17 @@ import { cancelMeant } from './tags.ts';
 export interface SetCallbackOptions
   extends Pick<
     ScheduleOptions,
-    'name' | 'attempts' | 'timeout' | 'backoff' | 'priority' | 'cost' | 'tags' | 'maxLateness' | 'onLate' | 'headers'
+    | 'name'
+    | 'attempts'
+    | 'timeout'
+    | 'backoff'
+    | 'priority'
+    | 'cost'
+    | 'target'
+    | 'tags'
+    | 'maxLateness'
+    | 'onLate'
+    | 'headers'
   > {
   /** How long after the end of the last member it is due. Default: at once. */
   readonly delay?: ScheduleOptions['delay'];
@@ -167,6 +177,7 @@ const CALLBACK_NAMES = [
     'backoff',
     'priority',
     'cost',
+    'target',
     'tags',
     'maxLateness',
     'onLate',

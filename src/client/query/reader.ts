@@ -23,7 +23,7 @@ import {
 } from '../../redis/read/places.ts';
 import { type SetsAsk, type SetsSlice, setsOf } from '../../redis/read/sets.ts';
 import { isGatedNow } from '../../redis/scripts/gates.ts';
-import { historyOf } from '../../redis/scripts/queues.ts';
+import { findQueue, historyOf, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 
 /** Where jobs are read: in Redis, or in the virtual time of the test kit. */
@@ -55,6 +55,8 @@ export interface Reader {
   readonly behind: (ref: PartitionRef, member: string) => Promise<number | undefined>;
   /** Whether the partition is gated by now: the layout may be older. */
   readonly isGated: (ref: PartitionRef) => Promise<boolean>;
+  /** With the settings that its queue has by now. */
+  readonly renewed: (ref: PartitionRef) => Promise<PartitionRef>;
 }
 
 /** @param namespace where a setting is read that is newer than the layout may be; undefined: the layout is new */
@@ -77,4 +79,9 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   keeper: (ref, group) => keeperOf(redis, ref, group),
   behind: (ref, member) => waitingBehind(redis, ref, member),
   isGated: (ref) => isGatedNow(redis, ref),
+  async renewed(ref) {
+    if (namespace === undefined) return ref;
+    const layout = await findQueue(redis, namespace, ref.queue);
+    return (layout && partitionsOf(namespace, layout)[ref.partition]) ?? ref;
+  },
 });

@@ -99,7 +99,7 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
 
 export async function partitionSeen(redis: Redis, ref: PartitionRef): Promise<SeenPartition> {
   const one = await stats(redis, ref);
-  return { ...one, ...(await lanesOf(redis, ref, one)), lingerMs: ref.lingerMs, hasTarget: ref.hasTarget };
+  return { ...one, ...(await lanesOf(redis, ref, one)), lingerMs: ref.lingerMs, hasTarget: ref.target && true };
 }
 
 async function lanesOf(redis: Redis, ref: PartitionRef, { waiting }: PartitionStats) {

@@ -14,7 +14,7 @@ import { memberOf } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
-import { findQueue } from '../../redis/scripts/queues.ts';
+import { findQueue, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
 import { handAfter, handOf, type Pausing, successor, unreadFired } from '../../schedule/progress.ts';
@@ -331,10 +331,15 @@ async function refuseCopied(
 }
 
 /** What the definition of the queue says, or somebody by command. Nobody knows yet what a queue will be that was not declared. */
-function refuse(name: string, input: ScheduleInput, known: readonly (GateSettings | undefined)[]): void {
+function refuse(
+  name: string,
+  input: ScheduleInput,
+  known: readonly ((GateSettings & Pick<QueueLayout, 'target'>) | undefined)[],
+): void {
   const said = known.filter((one) => one !== undefined);
   const gates = said.some(isGated) ? { takesCosts: said.some(({ costs }) => costs) } : undefined;
-  const refusal = said.length === 0 ? undefined : refusalOf(input.queue, needsOf(input, undefined), { gates });
+  const target = said.find((one) => one.target)?.target || undefined;
+  const refusal = said.length === 0 ? undefined : refusalOf(input.queue, needsOf(input, undefined), { gates, target });
   if (refusal) throw new DuestreamError('bad-input', `schedule ${name}: ${refusal.message}`);
 }
 

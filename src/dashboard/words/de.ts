@@ -657,6 +657,7 @@ export const de: Words = {
       timeout: 'Zeitlimit',
       priority: 'Priorität',
       cost: 'Kosten',
+      target: 'Ziel',
       turns: (count) => (count === 1 ? '1 Platz der Rate' : `${count} Plätze der Rate`),
       expires: 'Verfällt',
       lateness: 'Darf zu spät sein',

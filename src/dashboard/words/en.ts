@@ -659,6 +659,7 @@ export const en = {
       timeout: 'Timeout',
       priority: 'Priority',
       cost: 'Cost',
+      target: 'Target',
       turns: (count: number) => (count === 1 ? '1 turn of the rate' : `${count} turns of the rate`),
       expires: 'Expires',
       lateness: 'May be late',

@@ -2874,6 +2874,36 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "timeoutMs": {
             "type": "number"
           },
+          "target": {
+            "type": "object",
+            "properties": {
+              "url": {
+                "type": "string",
+                "description": "A path such as `/orders/7`, where the queue goes otherwise; or a URL on one of the `hosts` of the queue."
+              },
+              "method": {
+                "type": "string",
+                "enum": [
+                  "DELETE",
+                  "GET",
+                  "HEAD",
+                  "PATCH",
+                  "POST",
+                  "PUT"
+                ]
+              },
+              "headers": {
+                "type": "object",
+                "additionalProperties": {
+                  "type": "string"
+                },
+                "description": "Beside those of the queue, and in their place. Only with the scope `data`."
+              },
+              "contentType": {
+                "type": "string"
+              }
+            }
+          },
           "attempts": {
             "type": "integer",
             "minimum": 0
@@ -4840,6 +4870,36 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "properties": {
           "timeoutMs": {
             "type": "number"
+          },
+          "target": {
+            "type": "object",
+            "properties": {
+              "url": {
+                "type": "string",
+                "description": "A path such as `/orders/7`, where the queue goes otherwise; or a URL on one of the `hosts` of the queue."
+              },
+              "method": {
+                "type": "string",
+                "enum": [
+                  "DELETE",
+                  "GET",
+                  "HEAD",
+                  "PATCH",
+                  "POST",
+                  "PUT"
+                ]
+              },
+              "headers": {
+                "type": "object",
+                "additionalProperties": {
+                  "type": "string"
+                },
+                "description": "Beside those of the queue, and in their place. Only with the scope `data`."
+              },
+              "contentType": {
+                "type": "string"
+              }
+            }
           },
           "attempts": {
             "type": "integer",

@@ -10,7 +10,7 @@ import type { Namespaced } from '../../client/queues/refs.ts';
 import type { DayReading } from '../../inspect/day.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Queue } from '../../job/queue.ts';
-import type { TargetTried } from '../../job/target-tried.ts';
+import type { TargetAsk, TargetTried } from '../../job/target-tried.ts';
 import type { Color } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
@@ -41,7 +41,7 @@ export interface BackendOptions {
    * One request to the target of a queue; undefined: there were too many of late. Left out: this daemon calls no targets.
    */
   readonly tryTarget?:
-    | ((queue: string, data: unknown, signal: AbortSignal) => Promise<TargetTried | undefined>)
+    | ((queue: string, asked: TargetAsk, signal: AbortSignal) => Promise<TargetTried | undefined>)
     | undefined;
   /** By which people tell this installation from others. Default: none. */
   readonly title?: string | undefined;

@@ -18,6 +18,7 @@ import { concurrencyRange } from '../../job/shared-limit.ts';
 import {
   HEADERS_MAX,
   HOSTS_MAX,
+  JOB_TARGET_ALLOWED,
   STATUS,
   STATUSES_MAX,
   TARGET_ALLOWED,
@@ -97,20 +98,29 @@ function partShape(part: Part): z.ZodType {
 
 const statuses = z.array(inRange(STATUS)).max(STATUSES_MAX);
 
+const targetUrl = z.string().min(1).max(URL_CHARS_MAX);
+/** What a job may say, too. */
+const request = {
+  method: z.enum(TARGET_METHODS).optional(),
+  headers: z
+    .record(z.string(), z.string().max(8192))
+    .refine((headers) => Object.keys(headers).length <= HEADERS_MAX)
+    .optional(),
+  contentType: z.string().max(300).optional(),
+};
+export const jobTarget = z.union([targetUrl, strict({ url: targetUrl.optional(), ...request })], {
+  error: JOB_TARGET_ALLOWED,
+});
+
 /** Its form; what each text may be is judged with the setting. */
 const targetShape = z.union(
   [
-    z.string().min(1).max(URL_CHARS_MAX),
+    targetUrl,
     strict({
-      url: z.string().min(1).max(URL_CHARS_MAX),
+      url: targetUrl,
       hosts: z.array(z.string().max(255)).min(1).max(HOSTS_MAX).optional(),
-      method: z.enum(TARGET_METHODS).optional(),
+      ...request,
       secret: z.string().max(64).optional(),
-      headers: z
-        .record(z.string(), z.string().max(8192))
-        .refine((headers) => Object.keys(headers).length <= HEADERS_MAX)
-        .optional(),
-      contentType: z.string().max(300).optional(),
       format: z.enum(TARGET_FORMATS).optional(),
       timeout: duration.optional(),
       maxAge: duration.optional(),

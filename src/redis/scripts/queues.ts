@@ -620,7 +620,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(layout.history && { history: queueSettings.history.share(layout.history, partitions) }),
     ...(layout.redact && { redact: layout.redact }),
     ...(layout.broadcast && { broadcast: queueSettings.broadcast.share(layout.broadcast, partitions) }),
-    ...(layout.target && { hasTarget: true as const }),
+    ...(layout.target && { target: layout.target }),
     ...(quota && { quota }),
     ...(lingerMs > 0 && { lingerMs }),
     ...(lingerMs === 0 && aheadMs > 0 && { aheadMs }),

@@ -160,7 +160,7 @@ export function createServedPartitions(parts: {
 /** Queues whose jobs others run. @throws DuestreamError `bad-config` */
 function refuseOthers(queue: string, refs: readonly PartitionRef[], dispatches: boolean): void {
   if (refs.some(isBroadcast)) throw ofSubscribers(queue);
-  if (!dispatches && refs.some(({ hasTarget }) => hasTarget)) throw ofDispatchers(queue);
+  if (!dispatches && refs.some(({ target }) => target)) throw ofDispatchers(queue);
 }
 
 const ofSubscribers = (queue: string): DuestreamError =>

@@ -57,6 +57,7 @@ class StartedJob implements BatchJob<never> {
   readonly data: never;
   readonly headers: Job['headers'];
   readonly set: Job['set'];
+  readonly target: Job['target'];
   readonly dueMs: number;
   readonly askedDueMs: number;
   readonly attempt: number;
@@ -82,6 +83,7 @@ class StartedJob implements BatchJob<never> {
     this.data = record.data as never;
     this.headers = record.headers ?? NO_HEADERS;
     this.set = record.setEnds;
+    this.target = record.target;
     this.dueMs = dueMs;
     this.askedDueMs = record.askedDueMs;
     this.attempt = started.attempts;

@@ -266,7 +266,8 @@ describe.each([OWN, ...OTHERS])('$name', ({ way, requests }) => {
     api = await serveApi({ roles: ['http', 'mover'] });
     for (const queue of QUEUES) {
       await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'first', delay: '1d' } });
-      await api.ask(`PATCH /v1/queues/${queue}/settings`, { body: { fair: true, costs: true } });
+      const target = 'https://api.example.com/due';
+      await api.ask(`PATCH /v1/queues/${queue}/settings`, { body: { fair: true, costs: true, target } });
     }
     opened = way && (await openWay(way, api));
     ask = opened?.ask ?? api.ask;

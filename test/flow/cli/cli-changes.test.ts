@@ -96,7 +96,10 @@ describe('edit', () => {
     await p.schedule('a', { dueMs: T0 });
     for (const [flags, words] of [
       [[], 'nothing is to be different'],
-      [['--unset', 'delay'], 'Allowed: attempts, timeout, backoff, priority, tag, expires-at, max-lateness, on-late'],
+      [
+        ['--unset', 'delay'],
+        'Allowed: attempts, timeout, backoff, target, priority, tag, expires-at, max-lateness, on-late',
+      ],
       [['--data', '{'], 'data'],
     ] as const) {
       expect(await due(['edit', 'q', 'a', ...flags])).toMatchObject({ code: 64, err: expect.stringContaining(words) });

@@ -12,7 +12,8 @@ import { exampleOf } from '../../support/job-options.ts';
 import { usePartition } from '../../support/partition.ts';
 
 /** A queue that takes groups and priorities as well. */
-const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true, costs: true } as const;
+const target = { url: 'https://api.example.com/due' };
+const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true, costs: true, target } as const;
 
 const cli = useCli();
 const the = usePartition();

@@ -61,8 +61,8 @@ describe('leaders', () => {
     await alive('m1', 'daemon', [], { version: '0.2.0' });
     await alive('m2', 'daemon');
     await the.lead();
-    const layout = await declareQueue(the.redis, { namespace, queue: 'other', partitions: 1 });
-    const other = partitionRef(namespace, { ...layout, partition: 0 });
+    const { layoutGeneration } = await declareQueue(the.redis, { namespace, queue: 'other', partitions: 1 });
+    const other = partitionRef(namespace, { queue: 'other', layoutGeneration, partition: 0 });
     await the.redis.set(other.keys.leader, 'm2:1763719000000:5000', 'PX', 60_000);
     expect((await answer(['queues', 'leaders', 'q'])).partitions).toMatchObject([{ leader: { version: '0.2.0' } }]);
     expect((await due(['queues', 'leaders', 'q'])).out).not.toContain('differ');

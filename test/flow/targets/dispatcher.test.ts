@@ -175,7 +175,8 @@ describe('a daemon with the role', () => {
     const { base } = await all();
     await client.schedule('hooks', {}, { id: 'a' });
     await expect.poll(() => receiver.received.length).toBe(1);
-    await client.queues.set('hooks', { target: { url: receiver.url, method: 'PUT' } });
+    // Now its jobs may go to several hosts, and its worker takes more of them.
+    await client.queues.set('hooks', { target: { url: receiver.url, method: 'PUT', hosts: ['127.0.0.1'] } });
     const methods = async () => {
       await client.schedule('hooks', {});
       return receiver.received.map(({ method }) => method);
@@ -305,6 +306,92 @@ describe('a daemon with the role', () => {
     await all();
     await expect(client.queues.set('hooks', { target: receiver.url })).rejects.toThrow(/worker w-old on mill lives/);
     expect(receiver.sockets()).toBe(0);
+  });
+});
+
+describe('a job that says more of its request', () => {
+  test('is sent where and how it says, on the host of its queue, and signed as all others', async () => {
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    const headers = { Authorization: '$crm', 'X-Kind': 'all' };
+    await client.queues.set('hooks', { target: { url: receiver.url, secret: 'main', headers } });
+    const { base } = await all();
+    const own = { url: '/orders/7?full=1', method: 'PUT', headers: { 'x-kind': 'order' }, contentType: 'text/plain' };
+    await ask(base, 'POST /v1/queues/hooks/jobs', { body: { id: 'a', data: 'as it stands', target: own } });
+    await client.schedule('hooks', { of: 'queue' }, { id: 'b' });
+    await expect.poll(() => receiver.received.length).toBe(2);
+    const [first, second] = receiver.received.toSorted((one, other) => (one.path < other.path ? 1 : -1));
+    expect(first).toMatchObject({ path: '/orders/7?full=1', method: 'PUT', body: 'as it stands' });
+    expect(first?.headers).toMatchObject({
+      authorization: VALUE,
+      'x-kind': 'order',
+      'content-type': 'text/plain',
+    });
+    expect(verifyWebhook(first?.headers ?? {}, first?.body ?? '', SECRET).id).toMatch(/^hooks\/a\//);
+    expect(second).toMatchObject({ path: '/due', method: 'POST', body: '{"of":"queue"}' });
+    expect(second?.headers['x-kind']).toBe('all');
+  });
+
+  test('comes from a schedule, and is another one after an edit', async () => {
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: receiver.url });
+    await all();
+    await client.schedules.put('day', { queue: 'hooks', every: '1s', maxRuns: 1, target: '/day' });
+    await client.edit('hooks', 'later', { target: '/later' });
+    await client.reschedule('hooks', 'later', { delay: 0 });
+    await expect.poll(() => receiver.received.map(({ path }) => path).toSorted()).toEqual(['/day', '/later']);
+  });
+
+  test('is refused by every call where its queue calls no such host, and nothing is sent', async () => {
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.schedule('plain', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: { url: 'https://api.example.com/due' } });
+    const target = 'https://other.example.com/';
+    const says =
+      /url of target is "https:\/\/other\.example\.com\/"; allowed in this queue: paths, https:\/\/api\.example\.com$/;
+    await expect(client.schedule('hooks', {}, { id: 'a', target })).rejects.toThrow(says);
+    await expect(client.edit('hooks', 'later', { target })).rejects.toThrow(says);
+    await expect(client.schedules.put('day', { queue: 'hooks', every: '1d', target })).rejects.toThrow(says);
+    await expect(client.sets.begin('hooks', 'rows', { then: { data: {}, target } })).rejects.toThrow(says);
+    await expect(client.schedule('plain', {}, { target: '/a' })).rejects.toThrow(
+      /queue plain has none; allowed: after/,
+    );
+    expect(await client.get('hooks', 'a')).toBeUndefined();
+  });
+
+  test('is dead where its queue does not call that host any more, and nothing was sent', async () => {
+    const other = await startReceiver('127.0.0.2');
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: { url: receiver.url, hosts: ['127.0.0.1', '127.0.0.2'] } });
+    await client.schedule('hooks', {}, { id: 'a', delay: '1h', target: other.url });
+    await client.queues.set('hooks', { target: receiver.url });
+    await started({ roles: [...ALL], targets: { ...targets, allow: ['127.0.0.1', '127.0.0.2'] } });
+    await client.reschedule('hooks', 'a', { delay: 0 });
+    await expect.poll(async () => (await client.get('hooks', 'a'))?.state).toBe('dead');
+    expect(JSON.stringify(await client.get('hooks', 'a'))).toMatch(/target-refused: url of target is/);
+    expect(other.sockets() + receiver.sockets()).toBe(0);
+    await other.close();
+  });
+
+  test('closes nothing for jobs of other hosts when its host says 429, and takes a place at that host', async () => {
+    const other = await startReceiver('127.0.0.2');
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: { url: receiver.url, hosts: ['127.0.0.1', '127.0.0.2'] } });
+    await started({ roles: [...ALL], targets: { ...targets, allow: ['127.0.0.1', '127.0.0.2'], perHost: 1 } });
+    const held: ServerResponse[] = [];
+    other.next(
+      (response) => void response.writeHead(429, { 'Retry-After': '3600' }).end(),
+      (response) => void held.push(response),
+    );
+    await client.schedule('hooks', {}, { id: 'put-aside', target: other.url });
+    await expect.poll(() => other.received.length).toBe(1);
+    await client.schedule('hooks', {}, { id: 'held', target: other.url });
+    await expect.poll(() => held.length).toBe(1);
+    await client.schedule('hooks', {}, { id: 'of-queue' });
+    await expect.poll(() => receiver.received.length).toBe(1);
+    held[0]?.end('fine');
+    await expect.poll(async () => (await client.get('hooks', 'held'))?.state).toBe('done');
+    expect(await client.get('hooks', 'put-aside')).toMatchObject({ state: 'scheduled', failures: 0 });
+    await other.close();
   });
 });
 

@@ -199,11 +199,13 @@ type Options = Omit<JobReport['options'], 'tags'> & Pick<JobReport, 'tags'>;
 
 /** What this one job was told. The compiler asks for the words of an option that is new. */
 function optionTexts(options: Options): readonly (readonly [string, string | undefined])[] {
-  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, priority, cost, tags, set } = options;
+  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, priority, cost, target, tags, set } =
+    options;
   const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
   const texts: Readonly<Record<keyof Options, readonly [string, string | undefined]>> = {
     priority: ['priority', priority],
     cost: ['cost', cost === undefined ? undefined : `${cost} ${cost === 1 ? 'turn' : 'turns'} of the rate`],
+    target: ['target', target && json(target)],
     tags: ['tags', tags?.length ? tags.join(', ') : undefined],
     set: ['set', set],
     attempts: ['budget', attempts === undefined ? undefined : `${attempts} attempts`],

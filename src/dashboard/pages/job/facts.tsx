@@ -113,6 +113,7 @@ function Options({ options }: { readonly options: OptionsOf }) {
     timeoutMs,
     priority,
     cost,
+    target,
     expiresAtMs,
     maxLatenessMs,
     onLate,
@@ -126,6 +127,7 @@ function Options({ options }: { readonly options: OptionsOf }) {
     [told.timeout, timeoutMs === undefined ? undefined : spanText(timeoutMs)],
     [told.priority, priority],
     [told.cost, cost === undefined ? undefined : told.turns(cost)],
+    [told.target, target && <code>{targetText(target)}</code>],
     [told.expires, expiresAtMs === undefined ? undefined : <When atMs={expiresAtMs} />],
     [told.lateness, maxLatenessMs === undefined ? undefined : spanText(maxLatenessMs)],
     [told.onLate, onLate && told.late[onLate]],
@@ -148,6 +150,10 @@ function Options({ options }: { readonly options: OptionsOf }) {
     </section>
   );
 }
+
+/** A URL alone, or all that was said. */
+const targetText = (target: NonNullable<OptionsOf['target']>): string =>
+  Object.keys(target).length === 1 && target.url !== undefined ? target.url : JSON.stringify(target);
 
 /** @example backoffText({ kind: 'ladder', stepsMs: [30_000, 120_000], jitter: 'none' }) // 30 s, 2 min, then as the last */
 function backoffText({

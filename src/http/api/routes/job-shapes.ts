@@ -9,6 +9,7 @@ import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../..
 import { instantMs } from '../../../kernel/duration.ts';
 import { JITTERS } from '../../../kernel/spread.ts';
 import { duration, instant, maybeText, signedDuration, strict, textOf, whole } from '../schemas.ts';
+import { jobTarget } from '../setting-shapes.ts';
 
 // The options of a job as fields of a body: one for each row of the library's table, so that an option is written once.
 // The schema says of which form a value is; whether it is in its range, and goes with the others, the library judges.
@@ -92,7 +93,11 @@ function shapeOf(options: readonly Named[], wrap: (schema: z.ZodType) => z.ZodTy
 }
 
 function schemaOf(option: JobOption): z.ZodType {
-  const about = { description: `${option.doc}. Allowed: ${option.allowed}`, example: option.example };
+  // What the form says itself is not said again: agents read all of it before each task. Objects of a program are not for JSON.
+  const isSaid =
+    option.choices !== undefined || option.range !== undefined || option.kind === 'target' || option.kind === 'instant';
+  const allowed = isSaid ? '' : `. Allowed: ${option.allowed}`;
+  const about = { description: `${option.doc}${allowed}`, example: option.example };
   switch (option.kind) {
     case 'duration':
       return duration.openapi(about);
@@ -106,6 +111,8 @@ function schemaOf(option: JobOption): z.ZodType {
       return backoff;
     case 'debounce':
       return strict({ wait: duration, max: duration.optional() }).openapi(about);
+    case 'target':
+      return jobTarget.openapi(about);
     case 'pairs':
       return z.record(z.string(), z.string(), { error: option.allowed }).openapi(about);
     case 'list':

@@ -2,6 +2,7 @@
 import { answers } from '../answer.ts';
 import { Problem } from '../problem.ts';
 import { ofQueue, strict } from '../schemas.ts';
+import { jobTarget } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { data } from './job-shapes.ts';
 
@@ -14,7 +15,7 @@ const tryTarget = verb({
   scope: 'admin',
   queues: 'path',
   path: ofQueue,
-  body: strict({ data: data.optional() }).openapi('TargetTry'),
+  body: strict({ data: data.optional(), target: jobTarget.optional() }).openapi('TargetTry'),
   bodyRequired: false,
   answers: {
     200: { type: answers.TargetTried, doc: 'How far the request came, and what it would have made of a job.' },
@@ -26,7 +27,7 @@ const tryTarget = verb({
         detail: 'this daemon calls no targets; ask one that has the role dispatcher, or add the role to this one',
       });
     }
-    const tried = await backend.tryTarget(queue, body?.data ?? null, signal());
+    const tried = await backend.tryTarget(queue, { data: body?.data ?? null, target: body?.target }, signal());
     if (tried) return { status: 200, body: tried };
     const detail = 'this daemon has tried 10 targets within a minute; ask again later';
     throw new Problem('too-many', { detail, headers: { 'Retry-After': '60' } });
