@@ -45,6 +45,7 @@ const CASES = {
   import: { rounds: text },
   pages: {},
   sharing: { seconds: text, rounds: text },
+  hosts: { seconds: text, rounds: text },
   buckets: { hours: text },
   traces: { processes: text },
   remote: { polls: text, jobs: text, seconds: text, rounds: text },

@@ -24,6 +24,7 @@ export const sections = {
   simulate: (of) => measured('simulate', of('simulate'), simulateOf),
   batch: (of) => measured('batch', of('batch'), batchOf),
   sharing: (of) => measured('sharing', of('sharing'), sharingOf),
+  hosts: (of) => measured('hosts', of('hosts'), hostsOf),
   viewers: (of) => measured('viewers', of('viewers'), viewersOf),
   pages: (of) => measured('pages', of('pages'), pagesOf),
   buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
@@ -219,6 +220,16 @@ function sharingOf({ what, rows, ...kept }) {
 One worker of Node and one [over HTTP](../how-to/work-over-http.md), the client in Python, serve one queue: ${what}. ${where({ rows, ...kept })}.
 
 ${table(['jobs that come', 'started by Node', 'over HTTP', 'share over HTTP'], lines)}`;
+}
+
+/** @param {Kept} kept */
+function hostsOf({ what, rows, ...kept }) {
+  const lines = rows.map((row) => [row.hosts, row.p50, row.p99, row.p99s.join(', ')]);
+  return `## What a silent host costs the others
+
+A [target](../how-to/call-a-url.md#a-target-of-one-job), and jobs whose group is their host: ${what}. How late the requests of the others arrive, in ms. ${where({ rows, ...kept })}.
+
+${table(['hosts', 'p50', 'p99', 'p99 of each round'], lines)}`;
 }
 
 /** @param {Kept} kept */

@@ -7,7 +7,7 @@ import { TARGET_NAME } from '../job/target.ts';
 import { isNetwork } from '../kernel/networks.ts';
 import { option, whole } from './table.ts';
 
-const LIST_MAX = 100;
+const LIST_MAX = 256;
 const NAMES_MAX = 1000;
 
 const networks = (doc: string) =>
