@@ -182,7 +182,14 @@ export function createUrlCaller<Data = unknown>(
     call,
     settle: settled,
     hostOf: (job) => hostIn(urlOf(job, optionsOf(job))),
-    admit: (job) => target.guard.admit(urlOf(job, optionsOf(job))),
+    async admit(job) {
+      try {
+        return await target.guard.admit(urlOf(job, { ...target.options, ...ofJob(job) }));
+      } catch (error) {
+        if (error instanceof DuestreamError) return { kind: 'refused', why: error.message };
+        throw error;
+      }
+    },
     close: target.sender.close,
     async handle(job, context) {
       const report = await call(job, context, context.signal);

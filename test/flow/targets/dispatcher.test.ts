@@ -372,6 +372,24 @@ describe('a job that says more of its request', () => {
     await other.close();
   });
 
+  test('is dead where its host is beyond targets.hosts of the dispatcher, and a try says so', async () => {
+    const other = await startReceiver('127.0.0.2');
+    await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
+    await client.queues.set('hooks', { target: { url: receiver.url, hosts: ['*'] } });
+    const allow = ['127.0.0.1', '127.0.0.2'];
+    const { base } = await started({ roles: [...ALL], targets: { ...targets, allow, hosts: ['127.0.0.1'] } });
+    await client.schedule('hooks', {}, { id: 'a', target: other.url });
+    await expect.poll(async () => (await client.get('hooks', 'a'))?.state).toBe('dead');
+    const says = /leads to 127\.0\.0\.2, which targets\.hosts of this configuration does not have/;
+    expect(JSON.stringify(await client.get('hooks', 'a'))).toMatch(says);
+    const tried = await ask(base, 'POST /v1/queues/hooks/target/try', { body: { target: other.url } });
+    expect(tried).toMatchObject({ status: 200, body: { means: 'dead', why: expect.stringMatching(says) } });
+    const path = await ask(base, 'POST /v1/queues/hooks/target/try', { body: { target: '/orders/7' } });
+    expect(path.body).toMatchObject({ means: 'done', url: `http://127.0.0.1:${receiver.port}/orders/7` });
+    expect(other.sockets()).toBe(0);
+    await other.close();
+  });
+
   test('closes nothing for jobs of other hosts when its host says 429, and takes a place at that host', async () => {
     const other = await startReceiver('127.0.0.2');
     await client.schedule('hooks', {}, { id: 'later', delay: '1h' });
