@@ -78,7 +78,8 @@ export type RuleName = keyof typeof clientRules;
 
 /** How a program is told what to do: its environment, and the field `do` of the data of a job. */
 export const programEnvironment = {
-  DUESTREAM_URLS: 'two URLs of daemons, with a comma between',
+  DUESTREAM_URLS:
+    'two URLs of daemons, with a comma between, such as `http://127.0.0.1:7420`: the calls are below `/v1`',
   DUESTREAM_QUEUE: 'the queue',
   DUESTREAM_FORK:
     '`1`: make the worker, fork, and work in both processes. The child prints `refused` where the client refuses. Where the language cannot fork, print `no fork` and end',

@@ -22,7 +22,7 @@ export const tokensCreate: Register = (parent, runner) => {
     .requiredOption('--name <name>', 'who it is for, such as ci; the audit shows it')
     .requiredOption(
       '--scope <scopes>',
-      'what it may do, several with commas: read (what is there), data (also what is in it), write (changes), admin (everything, also purge and audit)',
+      'what it may do, several with commas: read (what is there), data (also what is in it), write (changes), work (jobs, as a worker over HTTP), admin (everything, also purge and audit)',
       scopesIn,
     )
     .option('--queues <names>', 'only for these queues, with commas between them', (text: string) => text.split(','))
