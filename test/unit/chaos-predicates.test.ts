@@ -1,6 +1,6 @@
 /** What rows ask for besides the absence of anomalies: each predicate is shown what it must not let pass. */
 import { describe, expect, test } from 'vitest';
-import { flow, foundAgain, needsQuiet, notLater, resumed, settled } from '../chaos/judge/predicates.mjs';
+import { atLeast, flow, foundAgain, needsQuiet, notLater, resumed, settled } from '../chaos/judge/predicates.mjs';
 
 type Outcome = Parameters<typeof resumed>[0];
 type Event = Outcome['effects'][number];
@@ -79,12 +79,15 @@ describe('what a fault struck', () => {
 test('how long something took is left to a quiet machine, what never came is not', () => {
   const slow = settled({ calls: [call('enq.call', ONE, 0), { ...taken(ONE), us: 99_000_000 }] });
   const flaps = ['2 FLAP, allowed 0; the first: partition 1: led in calm by a, b, a'];
-  expect([...slow, ...notLater(5000, 1000), ...flaps].filter((line) => !needsQuiet(line))).toEqual([]);
+  const fewer = atLeast('lost replies to extend', 9, 10);
+  expect([...slow, ...notLater(5000, 1000), ...flaps, ...fewer].filter((line) => !needsQuiet(line))).toEqual([]);
   const hang = settled({ calls: [call('enq.call', ONE, 0)] });
   const never = foundAgain(outcome([taken(ONE)], []), 5000);
-  expect([...hang, ...never].filter((line) => !needsQuiet(line))).toEqual([
+  const none = atLeast('lost replies to extend', 0, 10);
+  expect([...hang, ...never, ...none].filter((line) => !needsQuiet(line))).toEqual([
     'calls that never settled: 1, expected 0',
     'ms until all were found again: Infinity, allowed 5000',
+    'lost replies to extend: 0, expected 10 or more',
   ]);
 });
 

@@ -26,12 +26,12 @@ export function lateBy({ effects, fromMs, toMs, slackMs = 0 }, ms) {
 export const notLater = (lateMs, ms) => atMost('ms late at most', lateMs, ms);
 
 /**
- * How long something took is judged on a quiet machine alone, and whether a leader that was kept waiting lost its lease;
- * what never came is judged anywhere.
+ * How long something took is judged on a quiet machine alone, whether a leader that was kept waiting lost its lease, and how often
+ * a reply was lost that comes once in a while; what never came is judged anywhere.
  *
  * @param {string} complaint
  */
-export const needsQuiet = (complaint) => /^(ms [^:]*: \d|\d+ FLAP,)/.test(complaint);
+export const needsQuiet = (complaint) => /^(ms [^:]*: \d|\d+ FLAP,|lost replies to \w+: [1-9])/.test(complaint);
 
 /** @param {Outcome['effects']} effects */
 export const failures = (effects) => effects.filter(({ ev, how }) => ev === 'finish' && how === 'error').length;

@@ -116,7 +116,7 @@ describe('a container', () => {
     expect(await healthy(env)).toBe(1);
     const daemon = container([...image.entrypoint, ...image.cmd], env);
     await daemon.says('"started"');
-    expect(await healthy(env)).toBe(0);
+    await expect.poll(() => healthy(env)).toBe(0);
     expect(uidOf(daemon.child)).toBe(hostIds(image.user).uid ?? process.getuid?.());
     expect(uidOf(daemon.child)).not.toBe(0);
     expect(await ended(daemon.child, 'SIGTERM')).toBe(0);
@@ -132,7 +132,7 @@ describe('a container', () => {
 
     const open = { ...env, DUESTREAM_HTTP__TOKEN: 'a-token-of-16-or-more' };
     await container([...image.entrypoint, ...image.cmd], open).says('"started"');
-    expect(await healthy(open)).toBe(0);
+    await expect.poll(() => healthy(open)).toBe(0);
     expect((await fetch(`http://127.0.0.1:${env.DUESTREAM_HTTP__PORT}/metrics`)).status).toBe(401);
   });
 
@@ -144,7 +144,7 @@ describe('a container', () => {
     const args = ['worker', 'handlers/handlers.mjs', '--http-port', healthPort];
     const worker = container([...image.entrypoint, ...args], { DUESTREAM_REDIS_URL: server.url });
     await worker.says('"started"');
-    expect(await healthy({ DUESTREAM_HTTP__PORT: healthPort })).toBe(0);
+    await expect.poll(() => healthy({ DUESTREAM_HTTP__PORT: healthPort })).toBe(0);
     const job = ['schedule', 'notes', '--name', 'push', '--data', '{"note":"n1","text":"Hello","fate":{}}'];
     const scheduling = container([...image.entrypoint, ...job], { DUESTREAM_REDIS_URL: server.url });
     expect(await ended(scheduling.child)).toBe(0);
