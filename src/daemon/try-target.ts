@@ -39,21 +39,16 @@ export async function tryTarget(queue: string, asked: TargetAsk, parts: TryParts
     );
   }
   const own = asked.target === undefined ? undefined : parseJobTarget(asked.target, 'target');
-  const { url, method = 'POST' } = own === undefined ? target : targetOf(target, own, 'target');
+  const called = own === undefined ? target : targetOf(target, own, 'target');
+  const { url, method = 'POST' } = called;
   const head = { queue, method, url };
   const made = callerOf(target, parts);
   if (typeof made === 'string') {
     return { ...head, steps: [{ step: 'names', isWell: false, text: made }], means: 'waits', why: made };
   }
   try {
-    return {
-      ...head,
-      ...(await tried(
-        made,
-        { ...tryJob(queue, parts.clock), data: asked.data, target: own },
-        { target, signal: parts.signal },
-      )),
-    };
+    const job = { ...tryJob(queue, parts.clock), data: asked.data, target: own };
+    return { ...head, ...(await tried(made, job, { target: called, signal: parts.signal })) };
   } finally {
     made.close();
   }

@@ -112,13 +112,20 @@ export function parseTarget(given: unknown, what: string): QueueTarget {
   checkNames(given, NAMES, what, 'bad-input');
   const said: Readonly<Record<string, unknown>> = { ...given };
   if (said.url === undefined) throw bad(`${what} is an object without url; allowed: ${TARGET_ALLOWED}`);
-  const read = Object.entries(PARTS).flatMap(([name, part]) =>
-    said[name] === undefined ? [] : [[name, part(said[name], `${name} of ${what}`)]],
-  );
-  const target: QueueTarget = Object.freeze({ url: '', ...Object.fromEntries(read) });
+  const target: QueueTarget = Object.freeze({ url: '', ...readParts(PARTS, said, what) });
   checkHostOf(target, what);
   checkFormat(target, what);
   return target;
+}
+
+type Parts = Readonly<Record<string, (given: unknown, what: string) => unknown>>;
+
+/** What is said of each part. @throws DuestreamError `bad-input` */
+function readParts(parts: Parts, said: Readonly<Record<string, unknown>>, what: string) {
+  const read = Object.entries(parts).flatMap(([name, part]) =>
+    said[name] === undefined ? [] : [[name, part(said[name], `${name} of ${what}`)] as const],
+  );
+  return Object.fromEntries(read);
 }
 
 const JOB_PARTS = {
@@ -139,11 +146,7 @@ export function parseJobTarget(given: unknown, what: string): JobTargetOptions {
     throw bad(`${what} is ${show(given)}; allowed: ${JOB_TARGET_ALLOWED.replaceAll('`', '')}`);
   }
   checkNames(given, JOB_NAMES, what, 'bad-input');
-  const said: Readonly<Record<string, unknown>> = { ...given };
-  const read = Object.entries(JOB_PARTS).flatMap(([name, part]) =>
-    said[name] === undefined ? [] : [[name, part(said[name], `${name} of ${what}`)]],
-  );
-  return Object.freeze(Object.fromEntries(read));
+  return Object.freeze(readParts(JOB_PARTS, { ...given }, what));
 }
 
 /** Whether what stands in a record is one: a foreign producer may have written it. */
