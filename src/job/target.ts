@@ -343,13 +343,14 @@ function headersIn(given: unknown, what: string): Readonly<Record<string, string
   return Object.freeze(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
 }
 
-/** Of a job: values of the dispatcher are for whoever may set targets. */
+/** Of a job: secrets and their names are for whoever may set targets. */
 function ownHeadersIn(given: unknown, what: string): Readonly<Record<string, string>> {
-  const headers = headersIn(given, what);
-  const name = Object.keys(headers).find((one) => valueNameOf(headers[one] ?? '') !== undefined);
-  if (name === undefined) return headers;
+  const isOfQueue = ([name, text]: readonly [string, unknown]) =>
+    SECRET_HEADER.test(name) || valueNameOf(String(text)) !== undefined;
+  const [name] = Object.entries(given ?? {}).find(isOfQueue) ?? [];
+  if (name === undefined) return headersIn(given, what);
   throw bad(
-    `header ${name} in ${what} names a value of the dispatcher; allowed: texts. The target of the queue may name it`,
+    `header ${show(name)} in ${what} carries a secret, or names a value of the dispatcher; allowed: in the target of the queue, as "$" and the name of a value`,
   );
 }
 
