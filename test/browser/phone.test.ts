@@ -4,7 +4,15 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setQueue } from '../../src/redis/scripts/queues.ts';
-import { PATIENCE_MS, PHONE, SMALL_PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import {
+  DESKTOP,
+  PATIENCE_MS,
+  PHONE,
+  SMALL_PHONE,
+  startBrowser,
+  type TestBrowser,
+  type Window,
+} from '../support/browser.ts';
 import { ADDRESSES, enter, type Served, serveDashboard, show } from '../support/dashboard.ts';
 import { deskOf, scheduleAll } from '../support/desk.ts';
 
@@ -14,7 +22,7 @@ const UUID = '0192f0a4-7a6e-7c3d-9d5e-1f2a3b4c5d6e';
 const ENDLESS = `order-${'7'.repeat(110)}-last`;
 /** Of the tabs at the bottom of the window. */
 const TABS = 56;
-const PAGES = { ...ADDRESSES, 'a queue with limits': '#/queue/lined', groups: '#/groups/lined' };
+const PAGES: typeof ADDRESSES = { ...ADDRESSES, 'a queue with limits': '#/queue/lined', groups: '#/groups/lined' };
 
 let browser: TestBrowser;
 let api: Served;
@@ -67,8 +75,22 @@ const CUT = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
   .map((one) => one.getAttribute('aria-label') + ' is wider by ' + (one.scrollWidth - one.clientWidth))`;
 
+/** Words under an axis of which a part is beyond its end. */
+const CUT_MARKS = `[...document.querySelectorAll('main .axis span')]
+  .filter((mark) => mark.textContent !== '' && mark.checkVisibility({ visibilityProperty: true }))
+  .filter((mark) => mark.getBoundingClientRect().right > mark.parentElement.getBoundingClientRect().right)
+  .map((mark) => mark.textContent + ' is cut off at ' + mark.style.left)`;
+
+/** Where it is about this hour. The name `Etc/GMT+5` means five hours behind. */
+function zoneAtHour(hour: number): string {
+  const behind = (new Date().getUTCHours() - hour + 24) % 24;
+  return behind > 12 ? `Etc/GMT-${24 - behind}` : `Etc/GMT+${behind}`;
+}
+
 async function faultsOf(window: Window): Promise<readonly string[]> {
-  const found = await Promise.all([SMALL, NARROW, UNNAMED, CUT].map((what) => window.page.evaluate<string[]>(what)));
+  const found = await Promise.all(
+    [SMALL, NARROW, UNNAMED, CUT, CUT_MARKS].map((what) => window.page.evaluate<string[]>(what)),
+  );
   const wider = await window.overflow();
   return [...found.flat(), ...(wider === 0 ? [] : [`the page is wider by ${wider}`])];
 }
@@ -86,6 +108,20 @@ describe('a phone', { timeout: HOOK_MS }, () => {
     expect(await window.noises()).toEqual([]);
     await window.close();
   });
+
+  test.each([DESKTOP, { width: 660, height: 900 }, PHONE, SMALL_PHONE])(
+    'has whole words under its axes wherever a day begins about now: $width px',
+    async (size) => {
+      for (const zone of [0, 1, 2, 3, 4].map(zoneAtHour)) {
+        const window = await enter(browser, api, { token: api.admin, size, zone });
+        for (const address of ['#/now', '#/queue/emails', '#/jobs/emails', '#/at']) {
+          await show(window, address);
+          expect(await window.page.evaluate(CUT_MARKS), `${zone} ${address}`).toEqual([]);
+        }
+        await window.close();
+      }
+    },
+  );
 
   test('has rows and cells for those who hear them, although they are drawn as cards', async () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });

@@ -150,19 +150,26 @@ export function dayTicks(fromMs: number, toMs: number, every: number): readonly 
   return ticks;
 }
 
-/** Where the text of a mark would leave the page, the mark stands alone. */
-const LAST_TEXT = 95.5;
+/** How many per cent of the narrowest axis a letter takes: in a window of its own, and on a phone. */
+const LETTER = 1.1;
+const PHONE_LETTER = 2.8;
 
+/** Where the text of a mark would leave the axis, the mark stands alone. */
 export function Axis({ ticks }: { readonly ticks: readonly Tick[] }) {
   return (
     <div class="axis" aria-hidden="true">
       {ticks.map(({ left, text, isDay }) => (
-        <span key={left} class={isDay ? 'day' : undefined} style={{ left: `${left}%` }}>
-          {left > LAST_TEXT ? '' : text}
+        <span key={left} class={markClass(left, text, isDay)} style={{ left: `${left}%` }}>
+          {left + LETTER * text.length > 100 ? '' : text}
         </span>
       ))}
     </div>
   );
+}
+
+function markClass(left: number, text: string, isDay = false): string | undefined {
+  const isLast = left + PHONE_LETTER * text.length > 100;
+  return [isDay ? 'day' : '', isLast ? 'last' : ''].filter(Boolean).join(' ') || undefined;
 }
 
 /** Times that have a name, at which there are lines across. */
