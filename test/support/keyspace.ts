@@ -34,40 +34,36 @@ export async function snapshot(redis: Redis): Promise<Readonly<Record<string, un
 }
 
 export async function picture(redis: Redis, keys: PartitionKeys): Promise<Picture> {
-  const entries = await streamOf(redis, keys.ready);
-  const memberOf = new Map(entries.map(({ entry, fields }) => [entry, fields.member ?? '']));
+  const { scheduled, done, jobs, runs, ready, pending, dead } = await readAtOnce(redis, keys);
+  const memberOf = new Map(ready.map(({ entry, fields }) => [entry, fields.member ?? '']));
   const held: Record<string, string[]> = {};
-  for (const { entry, consumer } of await pendingOf(redis, keys)) {
+  for (const { entry, consumer } of pending) {
     held[consumer] = [...(held[consumer] ?? []), memberOf.get(entry) ?? `${entry} is gone`];
   }
-  const jobs = await redis.hgetall(keys.jobs);
-  const runs = await redis.hgetall(keys.runs);
   const parts: Picture = {
-    scheduled: scores(await redis.zrange(keys.scheduled, '0', '-1', 'WITHSCORES')),
+    scheduled,
     jobs: mapped(jobs, (value) => (isTombstone(value) ? `tombstone ${decodeTombstone(value)?.outcome}` : 'record')),
     runs: mapped(runs, whatRun),
     ready: [...memberOf.values()],
     pending: held,
-    dead: (await streamOf(redis, keys.dead)).map(({ fields }) => `${fields.member}: ${fields.reason}`),
-    done: scores(await redis.zrange(keys.done, '0', '-1', 'WITHSCORES')),
+    dead: dead.map(({ fields }) => `${fields.member}: ${fields.reason}`),
+    done,
   };
   return Object.fromEntries(Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0));
 }
 
-/** Sentences that do not hold in this partition. */
+/** Sentences that do not hold in this partition. A worker may still end its jobs meanwhile. */
 export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promise<readonly string[]> {
-  const scheduled = new Set(await redis.zrange(keys.scheduled, '0', '-1'));
-  const done = new Set(await redis.zrange(keys.done, '0', '-1'));
-  const jobs = Object.entries(await redis.hgetall(keys.jobs));
-  const entries = await streamOf(redis, keys.ready);
+  const { ready: entries, pending, tags, ...found } = await readAtOnce(redis, keys);
+  const scheduled = new Set(Object.keys(found.scheduled));
+  const done = new Set(Object.keys(found.done));
+  const jobs = Object.entries(found.jobs);
   const ready = new Set(entries.map(({ fields }) => fields.member ?? ''));
   const ids = new Set(entries.map(({ entry }) => entry));
   const records = new Set(jobs.filter(([, value]) => !isTombstone(value)).map(([member]) => member));
   // What begins with a zero byte is a set.
   const tombstones = jobs.filter(([name, value]) => isTombstone(value) && name[0] !== '\0').map(([member]) => member);
-  const pending = await pendingOf(redis, keys);
-  const runs = await redis.hkeys(keys.runs);
-  const tags = await redis.zrange(keys.tags, '0', '-1');
+  const runs = Object.keys(found.runs);
   const wanted = tagEntries(jobs);
   const indexed = (member: string) => scheduled.has(member) || ready.has(member);
   return [
@@ -96,23 +92,49 @@ export async function brokenBalance(redis: Redis, keys: PartitionKeys): Promise<
   return into === live + out ? [] : [`I11 ${into} came in, ${live} are live and ${out} went out`];
 }
 
+/** All of a partition in one transaction: what is read one after the other contradicts itself where a job moves between. */
+async function readAtOnce(redis: Redis, keys: PartitionKeys) {
+  const reading = redis.multi();
+  reading.zrange(keys.scheduled, '0', '-1', 'WITHSCORES').zrange(keys.done, '0', '-1', 'WITHSCORES');
+  reading.hgetall(keys.jobs).hgetall(keys.runs).zrange(keys.tags, '0', '-1');
+  reading.xrange(keys.ready, '-', '+').xrange(keys.dead, '-', '+');
+  reading.exists(keys.ready).xpending(keys.ready, 'workers', '-', '+', 1000);
+  const replies = (await reading.exec()) ?? [];
+  const reply = <Kind>(at: number): Kind => {
+    const [error, value] = replies[at] ?? [new Error(`there is no reply ${at}`)];
+    if (error) throw error;
+    return value as Kind;
+  };
+  return {
+    scheduled: scores(reply(0)),
+    done: scores(reply(1)),
+    jobs: reply<Record<string, string>>(2),
+    runs: reply<Record<string, string>>(3),
+    tags: reply<readonly string[]>(4),
+    ready: reply<readonly FlatEntry[]>(5).map(entryOf),
+    dead: reply<readonly FlatEntry[]>(6).map(entryOf),
+    // A stream that is not there has no group.
+    pending: reply(7) === 0 ? [] : reply<Reply[]>(8).map(pendingOf),
+  };
+}
+
+type FlatEntry = readonly [id: string, flat: readonly string[]];
+
 interface StreamEntry {
   readonly entry: string;
   readonly fields: Readonly<Record<string, string>>;
 }
 
 export async function streamOf(redis: Redis, key: string): Promise<readonly StreamEntry[]> {
-  return (await redis.xrange(key, '-', '+')).map(([entry, flat]) => ({
-    entry,
-    fields: Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))),
-  }));
+  return (await redis.xrange(key, '-', '+')).map(entryOf);
 }
 
-async function pendingOf(redis: Redis, keys: PartitionKeys) {
-  if ((await redis.exists(keys.ready)) === 0) return [];
-  const reply = list((await redis.call('XPENDING', keys.ready, 'workers', '-', '+', 1000)) as Reply);
-  return reply.map((item) => ({ entry: text(list(item)[0]), consumer: text(list(item)[1]) }));
-}
+const entryOf = ([entry, flat]: FlatEntry): StreamEntry => ({
+  entry,
+  fields: Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))),
+});
+
+const pendingOf = (item: Reply) => ({ entry: text(list(item)[0]), consumer: text(list(item)[1]) });
 
 function whatRun(value: string): string {
   const run = decodeRun(value);
