@@ -150,26 +150,17 @@ export function dayTicks(fromMs: number, toMs: number, every: number): readonly 
   return ticks;
 }
 
-/** How many per cent of the narrowest axis a letter takes: in a window of its own, and on a phone. */
-const LETTER = 1.1;
-const PHONE_LETTER = 2.8;
-
-/** Where the text of a mark would leave the axis, the mark stands alone. */
+/** Where the text of a mark would leave the axis, the mark stands alone: the style sheet knows how wide it is. */
 export function Axis({ ticks }: { readonly ticks: readonly Tick[] }) {
   return (
     <div class="axis" aria-hidden="true">
       {ticks.map(({ left, text, isDay }) => (
-        <span key={left} class={markClass(left, text, isDay)} style={{ left: `${left}%` }}>
-          {left + LETTER * text.length > 100 ? '' : text}
+        <span key={left} class={isDay ? 'day' : undefined} style={{ '--at': `${left}%` }}>
+          {text}
         </span>
       ))}
     </div>
   );
-}
-
-function markClass(left: number, text: string, isDay = false): string | undefined {
-  const isLast = left + PHONE_LETTER * text.length > 100;
-  return [isDay ? 'day' : '', isLast ? 'last' : ''].filter(Boolean).join(' ') || undefined;
 }
 
 /** Times that have a name, at which there are lines across. */

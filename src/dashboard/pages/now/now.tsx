@@ -33,7 +33,13 @@ export function Now() {
         </p>
       ) : null}
       {state === 'polling' ? <p class="quiet">{why}</p> : null}
-      {now === undefined ? <h1 class="quiet">{isAway ? words.places.now : said.looking}</h1> : <Seen now={now} />}
+      {now === undefined ? (
+        <h1 class="quiet" aria-busy={!isAway}>
+          {isAway ? words.places.now : said.looking}
+        </h1>
+      ) : (
+        <Seen now={now} />
+      )}
     </>
   );
 }

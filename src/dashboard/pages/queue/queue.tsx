@@ -34,7 +34,9 @@ export function Queue({ path: [queue = ''] }: Route) {
       {now === undefined ? (
         <section class="say">
           <h1>{queue}</h1>
-          <p role="status">{isAway ? '' : words.queue.looking}</p>
+          <p role="status" aria-busy={!isAway}>
+            {isAway ? '' : words.queue.looking}
+          </p>
         </section>
       ) : null}
       {isAway ? (
