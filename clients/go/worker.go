@@ -124,17 +124,18 @@ const runsMax = 80
 type worker struct {
 	Options
 	line
-	handle  Handler
-	mu      sync.Mutex
-	lease   time.Duration
-	beat    time.Duration
-	running map[string]*Job
-	ends    []map[string]any
-	claimed []map[string]any // Ends that went with the claim that is under way.
-	polling bool
-	wake    chan struct{} // A slot is free.
-	settle  chan struct{} // There are ends.
-	paced   chan struct{} // A claim has said how often to beat.
+	handle            Handler
+	mu                sync.Mutex
+	lease             time.Duration
+	beat              time.Duration
+	running           map[string]*Job
+	ends              []map[string]any
+	claimed           []map[string]any // Ends that went with the claim that is under way.
+	settling          int              // How many ends have a call of their own that is under way.
+	polling, stopping bool
+	wake              chan struct{} // A slot is free.
+	settle            chan struct{} // There are ends.
+	paced             chan struct{} // A claim has said how often to beat.
 }
 
 // Run works until ctx ends, or a daemon refuses the worker. Each call of it is a worker with a name of its own.
@@ -188,20 +189,23 @@ func (w *worker) leave(ctx context.Context, isWelcome bool) error {
 		job.end(ErrShutdown)
 	}
 	// Nobody has read yet what became of these; told twice is fine.
-	ends := append(w.ends, w.claimed...)
-	w.ends, w.claimed = nil, nil
+	w.ends, w.claimed, w.stopping = append(w.ends, w.claimed...), nil, true
 	w.mu.Unlock()
 	if !isWelcome {
 		return nil
 	}
-	for len(ends) > 0 {
-		n := least(runsMax, len(ends))
-		if err := w.call(ctx, "settle", map[string]any{"runs": ends[:n]}, nil, 5); err != nil {
-			return err
-		}
-		ends = ends[n:]
+	w.tell(w.settle)
+	for until := time.Now().Add(10 * time.Second); w.untold() > 0 && time.Now().Before(until); {
+		time.Sleep(20 * time.Millisecond)
 	}
 	return w.call(ctx, "leave", map[string]any{}, nil, 5)
+}
+
+// How many ends no daemon has answered yet.
+func (w *worker) untold() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.ends) + w.settling
 }
 
 func (w *worker) count() int {
@@ -338,9 +342,10 @@ func (w *worker) settleAll(ctx context.Context) error {
 		}
 		w.mu.Lock()
 		var ends []map[string]any
-		if w.polling {
+		if w.polling || w.stopping {
 			ends = w.takeEnds()
 		}
+		w.settling = len(ends)
 		w.mu.Unlock()
 		if len(ends) == 0 {
 			continue
@@ -348,6 +353,9 @@ func (w *worker) settleAll(ctx context.Context) error {
 		if err := w.call(ctx, "settle", map[string]any{"runs": ends}, nil, 0); err != nil && ctx.Err() == nil {
 			return err
 		}
+		w.mu.Lock()
+		w.settling = 0
+		w.mu.Unlock()
 		w.tell(w.settle)
 	}
 }
