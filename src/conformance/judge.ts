@@ -58,12 +58,13 @@ export function numberVerdicts({ calls }: Happenings): readonly Verdict[] {
 function misnumbered({ nth, body }: Call, before: readonly Call[]): string | undefined {
   const seq = Number(body.seq);
   const [first] = before;
-  if (first === undefined) return seq === 1 ? undefined : `the first claim of a lane has the number ${seq}`;
-  const known = Number(first.body.seq);
-  if (seq === known) {
+  const known = Number(first?.body.seq ?? 0);
+  if (first !== undefined && seq === known) {
     if (body.again !== true) return `claim ${seq} was sent once more without again`;
     return isSameCall(body, first.body) ? undefined : `claim ${seq} was sent once more with other fields`;
   }
+  if (body.again === true) return `claim ${seq} said again where it was sent first`;
+  if (first === undefined) return seq === 1 ? undefined : `the first claim of a lane has the number ${seq}`;
   if (seq !== known + 1) return `claim ${seq} came after claim ${known}`;
   const wasRead = before.some(({ answer }) => answer?.status === 200 && answer.nth < nth);
   return wasRead ? undefined : `claim ${seq} came before claim ${known} had an answer`;
@@ -124,10 +125,19 @@ export function longestSilenceMs(happened: Happenings, id: string): number | und
   return Math.max(...times.slice(1).map((ms, at) => ms - (times[at] ?? ms)));
 }
 
-/** The calls that said how one of these runs ended, `begin` left out. */
-export const settlesOf = ({ calls }: Happenings, runs: ReadonlySet<string>, afterNth: number): readonly Call[] =>
-  calls.filter(
-    (call) =>
-      call.nth > afterNth &&
-      runsIn(call).some((one) => one.kind === 'settle' && one.end !== 'begin' && runs.has(one.run)),
-  );
+/** How a run ended, as a call said it, with the word that it got. */
+export interface Told {
+  readonly call: Call;
+  readonly end: string;
+  readonly word: string;
+}
+
+/** What calls said of how one of these runs ended, `begin` left out. */
+export const settlesOf = ({ calls }: Happenings, runs: ReadonlySet<string>, afterNth = 0): readonly Told[] =>
+  calls
+    .filter(({ nth }) => nth > afterNth)
+    .flatMap((call) =>
+      runsIn(call)
+        .filter(({ kind, end, run }) => kind === 'settle' && end !== 'begin' && runs.has(run))
+        .map(({ end, word }) => ({ call, end, word })),
+    );

@@ -1,7 +1,8 @@
 /** The processes of a run: daemons, forked from this package, and the program that is tried, in a group of its own. */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { letGo, spawnForeign } from '../embedded/guard.mjs';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { DaemonOrders, DaemonSaid } from './orders.ts';
 import type { Happenings } from './record.ts';
@@ -54,13 +55,13 @@ interface ProgramInput {
   readonly number: number;
 }
 
-/** A program is a line for the shell, so it is a group of processes: signals go to all of them. */
+/** A program is a line for the shell, so it is a group of processes: signals go to all of them. None of it outlives the run. */
 export class Program {
-  readonly #child: ChildProcess;
+  readonly #child: ReturnType<typeof spawnForeign>;
   #words = '';
 
   constructor({ command, env, happened, number }: ProgramInput) {
-    this.#child = spawn(command, { shell: true, detached: true, env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawnForeign(command, env);
     // A shell that is not there is an end like any other.
     this.#child.once('error', (error) => {
       this.#words = error.message;
@@ -99,6 +100,7 @@ export class Program {
     const gone = this.isOver ? undefined : once(this.#child, 'exit');
     // A child of it may live when it is over itself.
     this.signal('SIGKILL');
+    letGo(this.#child);
     await gone;
   }
 }

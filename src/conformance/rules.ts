@@ -39,7 +39,7 @@ export const clientRules = {
   },
   beat: {
     says: 'Beat every `beatMs` with all runs',
-    tried: 'a handler runs for two and a half leases',
+    tried: 'two handlers run for two and a half leases',
     else: 'the job goes to another worker, although this one lives',
   },
   lease: {
@@ -48,17 +48,18 @@ export const clientRules = {
     else: 'a handler works on while another worker runs the same job',
   },
   late: {
-    says: 'Count a lease from when its call was sent: where the answer to a claim was read later than half a lease after that, beat first, and run only what is `ok`',
-    tried: 'answers to claims are held for 0.7 of a lease, and until another worker has the job',
+    says: 'Count a lease from when its call was first sent: where the answer to a claim was read later than half a lease after that, beat first, and run only what is `ok`',
+    tried:
+      'answers to claims are held for 0.7 of a lease, lost and then held for 0.35 each, and held until another worker has the job',
     else: 'a start that was lost long ago runs beside its heir',
   },
   words: {
-    says: 'Stop the handler at `cancel` and `timeout`',
+    says: 'Stop the handler at `cancel` and `timeout`; settle its end at `cancel`, and nothing at `timeout`',
     tried: 'a job is cancelled while it runs; the time of another one is up',
     else: 'a cancelled job works on',
   },
   once: {
-    says: 'At most once (`begin: true`): send `begin` before the handler, run it at `ok` and `already`, and not at any other word',
+    says: 'At most once (`begin: true`): send `begin` before the handler, run it at `ok` and `already`, and not at any other word; complete it when it has ended',
     tried: 'an answer to `begin` is lost; another one says `gone`',
     else: 'a job that may run once runs twice, or never',
   },
@@ -68,9 +69,10 @@ export const clientRules = {
     else: 'a store cannot refuse what an older start writes',
   },
   leave: {
-    says: 'At a stop send `leave`, after the ends of runs were settled',
-    tried: 'the program gets SIGTERM while it runs a job',
-    else: 'the job waits for a lease, and counts a crash',
+    says: 'At a stop settle the ends of runs, but not those of handlers that were stopped; then send `leave`',
+    tried:
+      'the program gets SIGTERM while it runs a job, and while calls with the end of another one get 503, for 1.5 s more',
+    else: 'the job waits for a lease, and counts a crash or a failure',
   },
 } as const satisfies Readonly<Record<string, ClientRule>>;
 

@@ -37,6 +37,7 @@ export class Scene {
   readonly queue: string;
   readonly #stage: Stage;
   readonly #programs: Program[] = [];
+  #stoppedMs = Number.POSITIVE_INFINITY;
 
   constructor(stage: Stage, queue: string, faults: Faults = {}) {
     this.#stage = stage;
@@ -51,6 +52,17 @@ export class Scene {
     const program = new Program({ command, env: own, happened: this.happened, number: this.#programs.length });
     this.#programs.push(program);
     return program;
+  }
+
+  /** Tells it to stop, as an init system does. */
+  stop(program: Program): void {
+    this.#stoppedMs = systemClock.monotonicMs();
+    program.signal('SIGTERM');
+  }
+
+  /** For how long a program has been told to stop; negative: it was not. */
+  get stoppingMs(): number {
+    return systemClock.monotonicMs() - this.#stoppedMs;
   }
 
   async schedule(

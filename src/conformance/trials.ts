@@ -40,7 +40,7 @@ const NTH = 3;
 
 export const trials: readonly Trial[] = [
   {
-    doing: 'jobs that end, and a handler that runs for two and a half leases',
+    doing: 'jobs that end, and handlers that run for two and a half leases',
     rules: ['beat'],
     also: ['token'],
     queue: 'ordinary',
@@ -54,7 +54,7 @@ export const trials: readonly Trial[] = [
   { doing: 'a job is cancelled, and the time of one is up', rules: ['words'], queue: 'words', act: toldToStop },
   { doing: 'jobs that may run once', rules: ['once'], queue: ONCE_QUEUE, faults: begins, act: atMostOnce },
   { doing: 'the program is killed', rules: ['name'], queue: 'names', act: killed },
-  { doing: 'the program is told to stop', rules: ['leave'], queue: 'leave', act: leaves },
+  { doing: 'the program is told to stop', rules: ['leave'], queue: 'leave', faults: endsPutOff, act: leaves },
   { doing: 'a daemon refuses the claim', rules: ['refused'], queue: 'refused', faults: refusals, act: refused },
   { doing: 'the program forks itself', rules: ['fork'], queue: 'forked', act: forked },
 ];
@@ -87,18 +87,21 @@ async function ordinary(scene: Scene): Promise<readonly Verdict[]> {
   const ids = idsOf('job');
   await scene.schedule('return', ids);
   await scene.schedule('fail', ['bad'], { attempts: 1 });
-  await scene.schedule('wait', ['long']);
-  await scene.began('long');
+  const long = ['long', 'too'];
+  await scene.schedule('wait', long);
+  for (const id of long) await scene.began(id);
   await scene.rest(2.5 * LEASE_MS);
-  const silenceMs = longestSilenceMs(happened, 'long');
-  const isKept = happened.said('began', 'long').length === 1;
-  await scene.cancel('long');
+  const silences = long.map((id) => longestSilenceMs(happened, id) ?? Number.POSITIVE_INFINITY);
+  const isKept = long.every((id) => happened.said('began', id).length === 1);
+  for (const id of long) await scene.cancel(id);
   await scene.states(ids, 'done');
   await scene.states(['bad'], 'dead');
-  if (silenceMs === undefined) return [failed('beat', 'no beat named a run that lived for two and a half leases')];
-  const saw = `a run was not named for ${span(silenceMs)} at most; beatMs is ${span(LEASE_MS / 3)}, leaseMs ${span(LEASE_MS)}`;
+  const silenceMs = Math.max(...silences);
+  if (!Number.isFinite(silenceMs)) return [failed('beat', 'no beat named a run that lived for two and a half leases')];
+  if (!isKept) return [failed('beat', 'a run that lived went to another worker')];
+  const saw = `of two runs one was not named for ${span(silenceMs)} at most; beatMs is ${span(LEASE_MS / 3)}, leaseMs ${span(LEASE_MS)}`;
   // Two beats fit into a lease for a client that beats in time, whatever the machine does.
-  return [judged('beat', isKept && silenceMs < (LEASE_MS * 2) / 3, { so: saw, not: saw })];
+  return [judged('beat', silenceMs < (LEASE_MS * 2) / 3, { so: saw, not: saw })];
 }
 
 /** Every third answer of a claim or a settle is lost, and the first calls are put off. */
@@ -156,13 +159,20 @@ async function daemonKilled(scene: Scene): Promise<readonly Verdict[]> {
   return [held('repeat', 'a daemon was killed, and the other one got the calls')];
 }
 
-/** `kept` arrives after 0.7 of a lease, `lost` when another worker has it. */
+/** `kept` arrives after 0.7 of a lease, `resent` is lost once and arrives as late, `lost` arrives when another worker has it. */
 function lateAnswers(scene: () => Scene): Faults {
   let isTaken = false;
+  let isResent = false;
   return {
     async answered(call, answered) {
       const ids = new Set(jobsIn({ ...call, answer: { ...answered, nth: 0, atMs: 0 } }).map(({ id }) => id));
       if (ids.has('kept')) await scene().rest(0.7 * LEASE_MS);
+      if (ids.has('resent')) {
+        await scene().rest(0.35 * LEASE_MS);
+        const isFirst = !isResent;
+        isResent = true;
+        if (isFirst) return 'lose';
+      }
       if (ids.has('lost') && !isTaken) {
         isTaken = true;
         await scene().takeOver('lost');
@@ -175,28 +185,34 @@ function lateAnswers(scene: () => Scene): Faults {
 async function answersLate(scene: Scene): Promise<readonly Verdict[]> {
   const { happened } = scene;
   scene.begin();
-  await scene.schedule('return', ['kept']);
-  await scene.states(['kept'], 'done');
-  await scene.schedule('return', ['lost']);
-  await scene.states(['lost'], 'done');
-  // Another job runs to its end, so the program has read the answer that was held.
-  await scene.schedule('return', ['after']);
-  await scene.states(['after'], 'done');
-  const run = runOf(happened, 'kept');
-  const [began] = happened.said('began', 'kept');
-  const beat = happened.calls.find((call) => runsIn(call).some((one) => one.kind === 'beat' && one.run === run));
-  const isAsked = began !== undefined && beat?.answer !== undefined && beat.answer.nth < began.nth;
+  // Another job runs to its end after them, so the program has read the answers that were held.
+  for (const id of ['kept', 'resent', 'lost', 'after']) {
+    await scene.schedule('return', [id]);
+    await scene.states([id], 'done');
+  }
   const ran = happened.said('began', 'lost').length;
   return [
-    judged('late', isAsked, {
+    judged('late', wasAsked(happened, 'kept'), {
       so: 'an answer came after 0.7 of a lease, and a beat came before the handler',
       not: 'an answer came after 0.7 of a lease, and the handler began without a beat',
+    }),
+    judged('late', wasAsked(happened, 'resent'), {
+      so: 'a claim was sent again, was answered 0.7 of a lease after it was sent first, and a beat came before the handler',
+      not: 'a claim was sent again, was answered 0.7 of a lease after it was sent first, and the handler began without a beat',
     }),
     judged('late', ran === 0, {
       so: 'a start that another worker had taken over was not run',
       not: 'a start that another worker had taken over was run',
     }),
   ];
+}
+
+/** Whether a beat for this job was answered before its handler began. */
+function wasAsked(happened: Happenings, id: string): boolean {
+  const run = runOf(happened, id);
+  const began = happened.said('began', id).at(-1);
+  const beat = happened.calls.find((call) => runsIn(call).some((one) => one.kind === 'beat' && one.run === run));
+  return began !== undefined && beat?.answer !== undefined && beat.answer.nth < began.nth;
 }
 
 async function frozen(scene: Scene): Promise<readonly Verdict[]> {
@@ -258,9 +274,20 @@ async function toldToStop(scene: Scene): Promise<readonly Verdict[]> {
     scene.until(`a handler prints "stopped ${id}"`, () => happened.said('stopped', id).length > 0);
   await isTold('cancelled');
   await isTold('late');
+  await scene.until('the end of a run that was cancelled is settled', () =>
+    settlesOf(happened, runsOf(happened, 'cancelled')).some(({ word }) => word !== ''),
+  );
   await scene.states(['cancelled'], 'cancelled');
   await scene.states(['late'], 'dead');
-  return [held('words', 'handlers were stopped at "cancel" and at "timeout"')];
+  const told = happened.calls.find((call) => runsIn(call).some(({ word }) => word === 'timeout'));
+  const settled = settlesOf(happened, runsOf(happened, 'late'), told?.answer?.nth).length;
+  return [
+    held('words', 'handlers were stopped at "cancel" and at "timeout"'),
+    judged('words', told === undefined || settled === 0, {
+      so: 'the end of the cancelled run was settled, and nothing of the one whose time was up',
+      not: 'a run whose beat was answered "timeout" was settled after that',
+    }),
+  ];
 }
 
 const isBegin = (call: Call): boolean => runsIn(call).some(({ end }) => end === 'begin');
@@ -297,8 +324,12 @@ async function atMostOnce(scene: Scene): Promise<readonly Verdict[]> {
     await scene.schedule('return', [id]);
     await scene.until(`"begin" is sent for ${id}`, () => answeredBegin(happened, id) !== undefined);
   }
-  await scene.began('first');
-  await scene.began('last');
+  for (const id of ['first', 'last']) {
+    await scene.began(id);
+    await scene.until(`the run of ${id} is completed`, () =>
+      settlesOf(happened, runsOf(happened, id)).some(({ word }) => word !== ''),
+    );
+  }
   const early = ['first', 'last'].filter(
     (id) => (happened.said('began', id)[0]?.nth ?? 0) < (answeredBegin(happened, id) ?? 0),
   );
@@ -345,24 +376,51 @@ async function killed(scene: Scene): Promise<readonly Verdict[]> {
   ];
 }
 
+/** Longer than the program waits for its handlers at a stop. */
+const STOPPING_MS = 1500;
+
+/** Whatever carries the end of a run is put off, also for a while after the program was told to stop. */
+function endsPutOff(scene: () => Scene): Faults {
+  return {
+    asked: (call) =>
+      scene().stoppingMs < STOPPING_MS && runsIn(call).some(({ kind }) => kind === 'settle')
+        ? { status: 503, body: { code: 'unavailable' }, retryAfter: 0 }
+        : undefined,
+  };
+}
+
 async function leaves(scene: Scene): Promise<readonly Verdict[]> {
   const { happened } = scene;
   const program = scene.begin();
   await scene.schedule('wait', ['long']);
   await scene.began('long');
-  program.signal('SIGTERM');
+  await scene.schedule('return', ['ended']);
+  await scene.until('the end of a run is told', () => settlesOf(happened, runsOf(happened, 'ended')).length > 0);
+  scene.stop(program);
   await scene.until(
     'the program calls "leave"',
     () => happened.calls.some(({ verb, answer }) => verb === 'leave' && answer?.status === 200),
     60_000,
   );
   await scene.until('the program ends', () => program.isOver);
-  const left = happened.calls.find(({ verb }) => verb === 'leave');
-  const later = happened.calls.filter(({ nth, verb }) => verb !== 'leave' && verb !== 'beat' && nth > (left?.nth ?? 0));
+  const left = happened.calls.find(({ verb }) => verb === 'leave')?.nth ?? 0;
+  const later = happened.calls.filter(({ nth, verb }) => verb !== 'leave' && verb !== 'beat' && nth > left);
+  const isTold = settlesOf(happened, runsOf(happened, 'ended')).some(
+    ({ call, word }) => word !== '' && (call.answer?.nth ?? left) < left,
+  );
+  const failures = settlesOf(happened, runsOf(happened, 'long')).filter(({ end }) => end === 'fail').length;
   return [
     judged('leave', later.length === 0, {
       so: 'it left, and called nothing after that',
       not: `after "leave" it called ${later[0]?.verb}`,
+    }),
+    judged('leave', isTold, {
+      so: 'the end of a run was settled before that',
+      not: 'it left before the end of a run was settled',
+    }),
+    judged('leave', failures === 0, {
+      so: 'a run that it stopped went back',
+      not: 'a run that it stopped was settled as a failure, which uses an attempt',
     }),
   ];
 }

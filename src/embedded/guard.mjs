@@ -39,3 +39,34 @@ export function spawnGuarded({ path, args }) {
   child.once('exit', () => child.stdin.destroy());
   return child;
 }
+
+/** The watcher reads from a pipe of its own: Node closes its end of a child's input when the shell ends, and a program may live on. */
+const LINE = 3;
+const FOREIGN_GUARD = `
+( ( trap "" TERM; cat <&${LINE}; kill -s KILL -- -$$ ) >/dev/null 2>&1 & )
+exec /bin/sh -c "$1" ${LINE}<&-
+`;
+
+/**
+ * Starts a program that is not ours, in a group of its own. When we are gone, it is killed with all that it has started. Signals go to
+ * the group; the watcher minds none but SIGKILL.
+ *
+ * @param {string} command a line for the shell
+ * @param {Readonly<Record<string, string | undefined>>} env
+ */
+export function spawnForeign(command, env) {
+  const child = spawn('/bin/sh', ['-c', FOREIGN_GUARD, 'guard', command], {
+    detached: true,
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  child.stdio[LINE]?.on('error', () => {});
+  return child;
+}
+
+/**
+ * Ends the watch, and what is left of the program.
+ *
+ * @param {ReturnType<typeof spawnForeign>} child
+ */
+export const letGo = (child) => void child.stdio[LINE]?.destroy();

@@ -38,6 +38,8 @@ describe('the numbers of claims', () => {
       [{ body: claim(1), read: false }, { body: claim(1, { again: true }) }, { body: claim(2) }],
       'held',
     ],
+    ['again where it is sent first', [{ body: claim(1, { again: true }) }], 'failed'],
+    ['again where the next is sent first', [{ body: claim(1) }, { body: claim(2, { again: true }) }], 'failed'],
     ['the first is 2', [{ body: claim(2) }], 'failed'],
     ['a number is left out', [{ body: claim(1) }, { body: claim(3) }], 'failed'],
     ['raised without an answer', [{ body: claim(1), read: false }, { body: claim(2) }], 'failed'],
