@@ -768,12 +768,12 @@ export interface Schemas {
     };
   };
   readonly PreviewRefusal: {
-    readonly kind: 'closed' | 'not-gated' | 'queue-full';
+    readonly kind: 'closed' | 'queue-full' | 'unfit';
     readonly limit?: number;
     readonly pending?: number;
     readonly tag?: string;
     readonly untilMs?: number;
-    readonly what?: string;
+    readonly why?: string;
   };
   readonly ScheduledMany: {
     readonly queue: string;

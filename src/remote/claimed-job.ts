@@ -15,7 +15,7 @@ import { writeRun } from './run-handle.ts';
 
 /** A job that a worker over HTTP is handed. */
 export interface ClaimedJob {
-  /** Names this start in every call about it. Opaque, at most 512 bytes. */
+  /** Names this start in every call about it. Opaque: at most 512 bytes, and 4096 where a foreign producer wrote a longer member. */
   readonly run: string;
   readonly id: string;
   readonly name: string;

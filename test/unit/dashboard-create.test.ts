@@ -38,6 +38,15 @@ test('the same as a command, for curl and as a program means the same, whatever 
   expect(programOf({ ...form, id: 'a' })).toBe('await client.schedule("emails", null, {\n  id: "a",\n});');
 });
 
+test('a target is a path or a URL, or an object where it begins as one', () => {
+  expect(bodyOf({ ...form, target: ' /orders/7 ' })).toBe('{"target":"/orders/7"}');
+  const put = { ...form, target: '{"url":"/orders/7","method":"PUT"}' };
+  expect(bodyOf(put)).toBe('{"target":{"url":"/orders/7","method":"PUT"}}');
+  expect(commandOf(put)).toContain(`--target '{"url":"/orders/7","method":"PUT"}'`);
+  // The daemon refuses it, and says what is allowed.
+  expect(bodyOf({ ...form, target: '{url' })).toBe('{"target":"{url"}');
+});
+
 test('a rate makes a job late behind a herd, and says the next minute at which nobody is left', () => {
   const fromMs = Date.UTC(2030, 0, 1, 8);
   const counts = Array.from({ length: 61 }, (_, nth) => (nth === 30 ? 600 : 0));

@@ -4,12 +4,13 @@
  */
 import { backoffMs, storable } from '../../job/backoff.ts';
 import { hasContent, seal } from '../../job/content.ts';
-import { isGated as gatedBySaid } from '../../job/gate.ts';
+import { gateShare } from '../../job/gate.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { isLiveState, type LiveState } from '../../job/state.ts';
 import type { InputOf } from '../../job/types.ts';
+import type { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -17,6 +18,7 @@ import { stats } from '../../redis/read/inspect.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { CallClock, Calls } from '../calls/calls.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
+import { type Honours, refusalOf } from '../calls/needs.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { type Plan, planJob } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/retry.ts';
@@ -45,8 +47,8 @@ export type PreviewRefusal =
   | { readonly kind: 'queue-full'; readonly limit: number; readonly pending: number }
   /** A tag of it is closed. */
   | { readonly kind: 'closed'; readonly tag: string; readonly untilMs: number }
-  /** It has a group or a priority, and its queue has no limits. */
-  | { readonly kind: 'not-gated'; readonly what: string };
+  /** Its queue cannot honour what it asks for, such as a group, a cost or a target. */
+  | { readonly kind: 'unfit'; readonly why: string };
 
 /** Looks at a job before it is scheduled. */
 export interface Previews {
@@ -107,10 +109,10 @@ async function previewOf(parts: PreviewParts, { to, data, options, calledMs }: P
         reader.peek(ref, plan.member),
         tags.length === 0 ? { tags: [] } : reader.closed(ref, { named: tags }),
         stats(redis, ref),
-        reader.isGated(ref),
+        reader.renewed(ref),
         besideIn(finding, layout, plan.dueMs),
       ]);
-    const [job, { tags: shut }, { quota, nowMs }, isGated, beside] = await withReadRetry('preview', look, policy);
+    const [job, { tags: shut }, { quota, nowMs }, now, beside] = await withReadRetry('preview', look, policy);
     if (isMoved(job)) return job;
     const there = job && isLiveState(job.state) ? { state: job.state, dueMs: job.dueMs } : undefined;
     const closed = shut.find(({ untilMs }) => untilMs > nowMs);
@@ -119,22 +121,28 @@ async function previewOf(parts: PreviewParts, { to, data, options, calledMs }: P
       name: options.name ?? DEFAULT_NAME,
       dueMs: plan.dueMs,
       there,
-      // A queue that nobody has used gets what its definition says.
-      refusal: refusalOf(plan, { isGated: isGated || gatedBySaid(to), closed, quota: there ? undefined : quota }),
+      refusal: previewRefusal({ unfit: unfitFor(to, plan, now), closed, quota: there ? undefined : quota }),
       retries: retriesOf(to, options, plan.dueMs),
       beside,
     };
   });
 }
 
+/** The definition of a queue adds to what the queue has by now, as it does when a job is scheduled. */
+function unfitFor(to: Queue<unknown>, { needs }: Plan, now: Honours): DuestreamError | undefined {
+  const said = gateShare(to, { partition: 0, partitions: 1 });
+  const gates = said || now.gates ? { ...now.gates, ...said } : undefined;
+  return refusalOf(to.name, needs, { gates, target: to.target || now.target });
+}
+
 interface Obstacles {
-  readonly isGated: boolean;
+  readonly unfit: DuestreamError | undefined;
   readonly closed: { readonly tag: string; readonly untilMs: number } | undefined;
   readonly quota: { readonly pending: number; readonly pendingMax: number } | undefined;
 }
 
-function refusalOf({ needs }: Plan, { isGated, closed, quota }: Obstacles): PreviewRefusal | undefined {
-  if (needs?.gates !== undefined && !isGated) return { kind: 'not-gated', what: needs.gates };
+function previewRefusal({ unfit, closed, quota }: Obstacles): PreviewRefusal | undefined {
+  if (unfit) return { kind: 'unfit', why: unfit.message };
   if (closed) return { kind: 'closed', tag: closed.tag, untilMs: closed.untilMs };
   if (!quota || quota.pendingMax === 0 || quota.pending < quota.pendingMax) return undefined;
   return { kind: 'queue-full', limit: quota.pendingMax, pending: quota.pending };

@@ -22,7 +22,6 @@ import {
   type Source,
 } from '../../redis/read/places.ts';
 import { type SetsAsk, type SetsSlice, setsOf } from '../../redis/read/sets.ts';
-import { isGatedNow } from '../../redis/scripts/gates.ts';
 import { findQueue, historyOf, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 
@@ -53,8 +52,6 @@ export interface Reader {
   readonly keeper: (ref: PartitionRef, group: string) => Promise<Keeper | undefined>;
   /** How many wait in line for a job that has its group. */
   readonly behind: (ref: PartitionRef, member: string) => Promise<number | undefined>;
-  /** Whether the partition is gated by now: the layout may be older. */
-  readonly isGated: (ref: PartitionRef) => Promise<boolean>;
   /** With the settings that its queue has by now. */
   readonly renewed: (ref: PartitionRef) => Promise<PartitionRef>;
 }
@@ -78,7 +75,6 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   holders: (ref, of) => holdersOf(redis, ref, of),
   keeper: (ref, group) => keeperOf(redis, ref, group),
   behind: (ref, member) => waitingBehind(redis, ref, member),
-  isGated: (ref) => isGatedNow(redis, ref),
   async renewed(ref) {
     if (namespace === undefined) return ref;
     const layout = await findQueue(redis, namespace, ref.queue);

@@ -89,6 +89,14 @@ export function latenessText(ms: number | null | undefined): string {
   return ms < 7_200_000 ? `${tenths(ms / 60_000)} ${words.units.min}` : `${tenths(ms / 3_600_000)} ${words.units.h}`;
 }
 
+/**
+ * The target of a job: its URL or path alone, or all that was said.
+ *
+ * @example targetText({ url: '/orders/7' }) // /orders/7
+ */
+export const targetText = ({ url, ...more }: { readonly url?: string; readonly [part: string]: unknown }): string =>
+  url !== undefined && Object.keys(more).length === 0 ? url : JSON.stringify({ url, ...more });
+
 // What is to be different about a job → the body of a request. New data go as they were typed: the browser would read
 // 1234567824702058497 as 1234567824702058500, and the API refuses a number that loses digits.
 

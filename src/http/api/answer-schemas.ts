@@ -3939,8 +3939,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "enum": [
           "closed",
-          "not-gated",
-          "queue-full"
+          "queue-full",
+          "unfit"
         ]
       },
       "limit": {
@@ -3959,7 +3959,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "description": "Milliseconds since 1970 in UTC.",
         "example": 1763719000000
       },
-      "what": {
+      "why": {
         "type": "string"
       }
     },
@@ -8858,7 +8858,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "run": {
         "type": "string",
-        "description": "Names this start in every call about it. Opaque, at most 512 bytes."
+        "description": "Names this start in every call about it. Opaque: at most 512 bytes, and 4096 where a foreign producer wrote a longer member."
       },
       "data": {
         "description": "With a codec: as it is stored."

@@ -61,10 +61,6 @@ export async function isWrittenOver(
   return gates !== share || leastVersionIn(paused) === undefined;
 }
 
-/** Whether jobs wait in line here, by what the partition says itself. */
-export const isGatedNow = async (redis: Redis, { keys }: PartitionRef): Promise<boolean> =>
-  (await redis.hget(keys.meta, 'gates')) !== null;
-
 /** Lanes of the fourth band wait for a time; nobody in them may have a turn before it. */
 const TIMED_FROM = 3 * 2 ** 50;
 

@@ -155,7 +155,22 @@ describe('a preview', () => {
     const closed = await producer.preview('emails', 1, { tags: ['other', 'paid'] });
     expect(closed.refusal).toMatchObject({ kind: 'closed', tag: 'paid' });
     const grouped = await producer.preview('emails', 1, { group: 'acme' });
-    expect(grouped.refusal).toEqual({ kind: 'not-gated', what: 'group "acme"' });
+    expect(grouped.refusal).toMatchObject({
+      kind: 'unfit',
+      why: expect.stringMatching(/group "acme".*not gated.*--fair/),
+    });
+    const costs = { kind: 'unfit', why: expect.stringMatching(/^the job has cost 3.*--costs/) };
+    expect(await producer.preview('emails', 1, { cost: 3 })).toMatchObject({ refusal: costs });
+    expect(await producer.preview(defineQueue('new', { rate: '9/s', costs: true }), 1, { cost: 3 })).not.toHaveProperty(
+      'refusal.kind',
+    );
+    const target = { kind: 'unfit', why: expect.stringContaining('a target, and queue emails has none') };
+    expect(await producer.preview('emails', 1, { target: '/orders/7' })).toMatchObject({ refusal: target });
+    const line = defineQueue('line', { perGroup: { concurrency: 1, order: 'strict' } });
+    const both = { group: 'acme', priority: 'high' } as const;
+    expect(await producer.preview(line, 1, both)).toMatchObject({
+      refusal: { kind: 'unfit', why: expect.stringContaining('strict order') },
+    });
     await expect(producer.preview('emails', 1, { delay: 'soon' })).rejects.toThrow('delay is "soon"');
     await expect(producer.preview('emails', 1, { delai: 1 } as never)).rejects.toThrow('delai');
   });

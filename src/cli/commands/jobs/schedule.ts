@@ -123,8 +123,8 @@ function refusalText(refusal: PreviewRefusal): string {
       return `the queue is full: ${refusal.pending} of ${refusal.limit}`;
     case 'closed':
       return `tag ${refusal.tag} is closed until ${iso(refusal.untilMs)}`;
-    case 'not-gated':
-      return `it has ${refusal.what}, and the queue has no limits`;
+    case 'unfit':
+      return refusal.why;
   }
 }
 

@@ -8,6 +8,7 @@ import { ownZone } from '../../parts/clock.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useMay } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { targetText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { words } from '../../words/words.ts';
 import { bodyOf, type Change, EMPTY, type Filled, type Form, hasDue } from './form.ts';
@@ -109,7 +110,7 @@ function useLike({ queue, id }: { readonly queue: string; readonly id: string },
 }
 
 function likeOf({ id, name = '', data, tags = [], options }: Schemas['Job']): Partial<Form> {
-  const { attempts, timeoutMs, priority = '', cost, maxLatenessMs, onLate = '' } = options;
+  const { attempts, timeoutMs, priority = '', cost, target, maxLatenessMs, onLate = '' } = options;
   const ms = (value: number | undefined) => (value === undefined ? '' : `${value}ms`);
   const [, group = ''] = /^\{([^}:]+)\}/.exec(id) ?? [];
   return {
@@ -117,6 +118,7 @@ function likeOf({ id, name = '', data, tags = [], options }: Schemas['Job']): Pa
     data: data === undefined ? '' : JSON.stringify(data, undefined, 2),
     tags: tags.join(' '),
     cost: cost === undefined ? '' : String(cost),
+    target: target === undefined ? '' : targetText(target),
     attempts: attempts === undefined ? '' : String(attempts),
   };
 }
@@ -261,7 +263,7 @@ function Names({ form, set }: Filled) {
 }
 
 function MoreOptions({ form, set }: Filled) {
-  const text = (name: 'group' | 'cost' | 'attempts' | 'timeout' | 'maxLateness') => (
+  const text = (name: 'group' | 'cost' | 'target' | 'attempts' | 'timeout' | 'maxLateness') => (
     <label class="field">
       {said.options[name]}
       <input value={form[name]} onInput={typed(set, name)} />
@@ -292,6 +294,7 @@ function MoreOptions({ form, set }: Filled) {
         {text('group')}
         {choice('priority', ['high', 'normal', 'low'])}
         {text('cost')}
+        {text('target')}
         {text('attempts')}
         {text('timeout')}
         {text('maxLateness')}

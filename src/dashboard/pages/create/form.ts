@@ -17,6 +17,8 @@ export interface Form {
   readonly group: string;
   readonly priority: string;
   readonly cost: string;
+  /** A path, a URL, or an object in JSON. */
+  readonly target: string;
   readonly attempts: string;
   readonly timeout: string;
   readonly maxLateness: string;
@@ -25,7 +27,7 @@ export interface Form {
 
 export const EMPTY: Form = {
   ...{ queue: '', name: '', when: 'now', delay: '', at: '', zone: '', data: '', id: '', tags: '' },
-  ...{ group: '', priority: '', cost: '', attempts: '', timeout: '', maxLateness: '', onLate: '' },
+  ...{ group: '', priority: '', cost: '', target: '', attempts: '', timeout: '', maxLateness: '', onLate: '' },
 };
 
 /** What of a form has a field of the same name in the body. */
@@ -36,18 +38,28 @@ const COUNTS = ['cost', 'attempts'] as const;
 
 /** The options of the job, without its data. */
 export function optionsOf(form: Form): Readonly<Record<string, unknown>> {
-  const { when, delay, at, zone, tags } = form;
+  const { when, delay, at, zone, tags, target } = form;
   const words = tags.split(/\s+/).filter((tag) => tag !== '');
   return {
     ...Object.fromEntries(TEXTS.flatMap((name) => (form[name].trim() === '' ? [] : [[name, form[name].trim()]]))),
     ...(when === 'delay' && delay.trim() !== '' ? { delay: delay.trim() } : {}),
     ...(when === 'at' && at !== '' ? { at, zone } : {}),
     ...(words.length === 0 ? {} : { tags: words }),
+    ...(target.trim() === '' ? {} : { target: targetOf(target.trim()) }),
     // The daemon says what is allowed, also of what is no number.
     ...Object.fromEntries(
       COUNTS.flatMap((name) => (form[name].trim() === '' ? [] : [[name, Number(form[name].trim())]])),
     ),
   };
+}
+
+/** What is no object is said as it was typed: the daemon says what is allowed. */
+function targetOf(text: string): unknown {
+  try {
+    return text.startsWith('{') ? JSON.parse(text) : text;
+  } catch {
+    return text;
+  }
 }
 
 /** @throws Error in words for data that are no JSON */
@@ -69,6 +81,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   group: 'group',
   priority: 'priority',
   cost: 'cost',
+  target: 'target',
   attempts: 'attempts',
   timeout: 'timeout',
   maxLateness: 'max-lateness',
@@ -79,12 +92,14 @@ const FLAGS: Readonly<Record<string, string>> = {
 export function commandOf(form: Form): string {
   const { tags, ...options } = optionsOf(form) as { readonly tags?: readonly string[] } & Record<string, unknown>;
   const flags = Object.entries(FLAGS).flatMap(([name, flag]) =>
-    options[name] === undefined ? [] : [`--${flag} ${quoted(String(options[name]))}`],
+    options[name] === undefined ? [] : [`--${flag} ${quoted(flagText(options[name]))}`],
   );
   const data = form.data.trim() === '' ? [] : [`--data ${quoted(oneLine(form.data))}`];
   const each = (tags ?? []).map((tag) => `--tag ${quoted(tag)}`);
   return [`duestream schedule ${quoted(form.queue)}`, ...flags, ...each, ...data].join(' \\\n  ');
 }
+
+const flagText = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 export function curlOf(form: Form, url: string): string {
   const body = `{${[dataField(form), inner(optionsOf(form))].filter((part) => part !== '').join(',')}}`;

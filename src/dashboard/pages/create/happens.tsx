@@ -140,9 +140,9 @@ function besideOf({ dueMs, beside: { fromMs, stepMs, counts } }: Preview): numbe
 }
 
 function refusalText(refusal: Schemas['PreviewRefusal']): string {
-  const { kind, tag = '', what = '', limit = 0 } = refusal;
+  const { kind, tag = '', why = '', limit = 0 } = refusal;
   if (kind === 'closed') return said.closed(tag);
-  return kind === 'not-gated' ? said.notGated(what) : said.full(numberText(limit));
+  return kind === 'unfit' ? said.unfit(why) : said.full(numberText(limit));
 }
 
 /** What will hold it: a pause, no worker, and the rate with those that come due before it. */

@@ -4,7 +4,7 @@ import { type FactKey, jobFacts } from '../../../job/job-facts.ts';
 import type { Schemas } from '../../api-types.ts';
 import { Id } from '../../parts/table.tsx';
 import { Tree } from '../../parts/tree.tsx';
-import { bytesText, relativeText, spanText } from '../../parts/words.ts';
+import { bytesText, relativeText, spanText, targetText } from '../../parts/words.ts';
 import { words } from '../../words/words.ts';
 import type { Report } from './life.ts';
 import { When } from './when.tsx';
@@ -150,10 +150,6 @@ function Options({ options }: { readonly options: OptionsOf }) {
     </section>
   );
 }
-
-/** A URL alone, or all that was said. */
-const targetText = (target: NonNullable<OptionsOf['target']>): string =>
-  Object.keys(target).length === 1 && target.url !== undefined ? target.url : JSON.stringify(target);
 
 /** @example backoffText({ kind: 'ladder', stepsMs: [30_000, 120_000], jitter: 'none' }) // 30 s, 2 min, then as the last */
 function backoffText({

@@ -278,6 +278,7 @@ const beginOne = verb({
     name: 'work.begin',
     at: '/queues/{queue}/begin',
     summary: 'At most once: ask whether one run may begin',
+    doc: 'Before the handler of a job with `begin`. It may run on `ok` and `already` alone, and its job is over then: no beat, and `complete` when it has ended.',
   },
   body: strict({ worker, run }).openapi('BeginRun'),
   answers: settled,
