@@ -17,10 +17,7 @@ useDesk((seat) => {
 const ids = () => window.page.locator('tbody .job th').allInnerTexts();
 const numbered = (prefix: string, n: number) => `${prefix}${String(n).padStart(3, '0')}`;
 /** Until the list has been asked for anew, and is there. */
-const listIsThere = async () => {
-  await window.settled();
-  await window.page.waitForFunction('document.querySelector(\'[aria-busy="true"]\') === null');
-};
+const listIsThere = () => window.settled();
 
 /** Words of the filter that are there, such as `tag shop`. */
 const chips = async () =>

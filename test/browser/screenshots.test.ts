@@ -117,7 +117,6 @@ test.runIf(isWriting)('every page has its picture taken', { timeout: 600_000 }, 
       await window.settled();
       await window.page.getByRole('heading', { level: 1 }).waitFor();
       await window.settled();
-      await window.page.waitForFunction('document.querySelector(\'[aria-busy="true"]\') === null');
       expect(await window.page.evaluate(TO_ROWS), name).toBe('the rows are seen');
       const picture = await window.page.screenshot({ type: 'jpeg', quality: QUALITY });
       writeFileSync(join(FOLDER, `${name}-${theme}-${screen}.jpg`), picture);

@@ -30,7 +30,7 @@ export interface Window {
   readonly noises: () => Promise<readonly string[]>;
   /** What axe finds wrong for people who cannot see, hear or point: one line each. */
   readonly inaccessible: () => Promise<readonly string[]>;
-  /** Until the page has its answers: no request is under way, but for the stream of live events. */
+  /** Until the page has its answers: no request is under way, but for the stream of live events, and no part says that it is busy. */
   readonly settled: () => Promise<void>;
   /** By how many pixels the page is wider than the window. */
   readonly overflow: () => Promise<number>;
@@ -59,8 +59,9 @@ const WATCH = `
 `;
 
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-/** A page asks for more when it has drawn an answer. */
-const FRAME = 'new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))';
+/** A page asks for more when it has drawn an answer. Says whether it waits for one. */
+const FRAME = `new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+  .then(() => document.querySelector('[aria-busy="true"]') !== null)`;
 const CALM_FRAMES = 5;
 const FRAMES_MAX = 5000;
 const AXE = "axe.run({ resultTypes: ['violations'] })";
@@ -132,10 +133,10 @@ async function openWindow(browser: Browser, { origin, axe, options }: Opening): 
     },
     inaccessible: () => inaccessible(page),
     async settled() {
-      for (let calm = 0, frames = 0; calm < CALM_FRAMES; calm = asked.size === 0 ? calm + 1 : 0) {
-        frames += 1;
+      for (let calm = 0, frames = 0; calm < CALM_FRAMES; frames += 1) {
         if (frames > FRAMES_MAX) throw new Error(`no answer: ${[...asked].map((one) => one.url()).join(', ')}`);
-        await page.evaluate(FRAME);
+        const isBusy = await page.evaluate<boolean>(FRAME);
+        calm = asked.size === 0 && !isBusy ? calm + 1 : 0;
       }
     },
     overflow: () => page.evaluate<number>(OVERFLOW),

@@ -138,6 +138,5 @@ export async function show({ page, settled }: Window, address: string): Promise<
   await page.evaluate(`location.hash = ${JSON.stringify(address)}`);
   await settled();
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForFunction('document.querySelector(\'[aria-busy="true"]\') === null');
   await settled();
 }
