@@ -36,7 +36,9 @@ describe('schedule --dry-run', () => {
     const refused = await due(['schedule', 'q', '--group', 'acme', '--dry-run']);
     expect([refused.code, refused.out]).toEqual([
       1,
-      expect.stringContaining('refused    it has group "acme", and the queue has no limits'),
+      expect.stringMatching(
+        /refused +the job has group "acme", and queue q is not gated; allowed: after "duestream queues set q --fair"/,
+      ),
     ]);
     expect((await due(['schedule', 'q', '--bulk', 'x', '--dry-run'])).err).toContain('--dry-run goes with one job');
   });
