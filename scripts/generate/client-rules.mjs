@@ -23,7 +23,7 @@ ${table(clientRules, ({ says, else: otherwise, tried }) => [says, otherwise, tri
 duestream conformance --worker "python3 clients/python/probe.py"
 \`\`\`
 
-The command starts a Redis, two daemons, and a line to each of them that plays the faults; all of it ends with the run, which takes about half a minute. It needs a
+The command starts a Redis, two daemons, and a line to each of them that plays the faults; all of it ends with the run, which takes about half a minute. A trial that fails is played again, alone: a failure was seen twice. It needs a
 \`redis-server\` ([where it is looked for](../how-to/embedded-redis.md)). A lease is ${LEASE_MS / 1000} s there. \`--rule\` tries some rules only.
 
 The program is yours: a worker of some lines, which runs at least five jobs at a time. It is started once or more for each trial, with these variables:

@@ -16,11 +16,12 @@ import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { FaultyLine } from './faulty-line.ts';
-import { everyTrial, type Verdict } from './judge.ts';
+import type { Verdict } from './judge.ts';
+import { againQueue } from './orders.ts';
 import { DaemonProcess } from './processes.ts';
 import { type ClientRule, clientRules, type RuleName } from './rules.ts';
 import type { Stage } from './scene.ts';
-import { type Played, play, type Trial, trials } from './trials.ts';
+import { play, type Trial, trials } from './trials.ts';
 
 export interface WorkerInput {
   /** A line for the shell, which starts the program. */
@@ -76,7 +77,7 @@ export async function conformWorker({
   const interrupt = () => over.abort(new Ended('interrupted'));
   signal.addEventListener('abort', interrupt, { once: true });
   if (signal.aborted) interrupt();
-  const seen: Played[] = [];
+  const seen: (readonly Verdict[])[] = [];
   let stopped = '';
   try {
     await onStage({ command, env, signal: over.signal, onStep }, async (stage) => {
@@ -88,6 +89,12 @@ export async function conformWorker({
         onStep(`${begun} of ${some.length}: ${trial.doing}`);
         seen[some.indexOf(trial)] = await play(trial, stage);
       });
+      // A machine that stands still for a while fails a trial too: a failure is one that was seen twice, the second time alone.
+      for (const [at, trial] of some.entries()) {
+        if (!seen[at]?.some(({ status }) => status === 'failed')) continue;
+        onStep(`again, and alone: ${trial.doing}`);
+        seen[at] = await play(trial, stage, againQueue(trial.queue));
+      }
     });
   } catch (error) {
     if (!(error instanceof Ended)) throw error;
@@ -96,8 +103,7 @@ export async function conformWorker({
     callOff();
     signal.removeEventListener('abort', interrupt);
   }
-  // What a trial is made for is said before what holds in each of them.
-  const verdicts = [...seen.flatMap((one) => one.verdicts), ...seen.flatMap(({ happened }) => everyTrial(happened))];
+  const verdicts = seen.flat();
   const asked = only.length === 0 ? ruleNames : only;
   const rows = asked.map((rule) => rowOf(rule, verdicts, stopped));
   const tookMs = Math.round(systemClock.monotonicMs() - startedMs);

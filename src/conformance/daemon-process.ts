@@ -4,7 +4,16 @@
  */
 import { createDaemon } from '../daemon/daemon.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { BEAT_TTL, type DaemonOrders, type DaemonSaid, GRACE, LEADER_LEASE, LEASE_MS, ONCE_QUEUE } from './orders.ts';
+import {
+  againQueue,
+  BEAT_TTL,
+  type DaemonOrders,
+  type DaemonSaid,
+  GRACE,
+  LEADER_LEASE,
+  LEASE_MS,
+  ONCE_QUEUE,
+} from './orders.ts';
 
 const say = (said: DaemonSaid): void => void process.send?.(said);
 
@@ -25,7 +34,7 @@ async function serve({ redis, namespace }: DaemonOrders): Promise<string> {
     mover: { lease: LEADER_LEASE },
     worker: { jobLease: LEASE_MS, beatTtl: BEAT_TTL, grace: GRACE },
     http: { port: 0, work: 'on' },
-    queues: { [ONCE_QUEUE]: { delivery: 'at-most-once' } },
+    queues: { [ONCE_QUEUE]: { delivery: 'at-most-once' }, [againQueue(ONCE_QUEUE)]: { delivery: 'at-most-once' } },
   });
   await daemon.start();
   const at = daemon.http();

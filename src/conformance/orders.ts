@@ -16,3 +16,5 @@ export const GRACE = '1s';
 
 /** The queue that delivers at most once. */
 export const ONCE_QUEUE = 'once';
+/** The queue of a trial that is played again. */
+export const againQueue = (queue: string): string => `${queue}-again`;

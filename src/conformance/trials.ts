@@ -3,6 +3,7 @@ import { systemClock } from '../kernel/clock.ts';
 import { counted, span } from '../kernel/humanize.ts';
 import type { Faults } from './faulty-line.ts';
 import {
+  everyTrial,
   failed,
   held,
   judged,
@@ -59,23 +60,19 @@ export const trials: readonly Trial[] = [
   { doing: 'the program forks itself', rules: ['fork'], queue: 'forked', act: forked },
 ];
 
-export interface Played {
-  readonly verdicts: readonly Verdict[];
-  readonly happened: Happenings;
-}
-
-/** Plays one trial. What it waits for in vain fails its rules. */
-export async function play(trial: Trial, stage: Stage): Promise<Played> {
+/** Plays one trial. What it waits for in vain fails its rules. What a trial is made for is said before what holds in each of them. */
+export async function play(trial: Trial, stage: Stage, queue = trial.queue): Promise<readonly Verdict[]> {
   const scene: Scene = new Scene(
     stage,
-    trial.queue,
+    queue,
     trial.faults?.(() => scene),
   );
+  const { happened } = scene;
   try {
-    return { verdicts: await trial.act(scene), happened: scene.happened };
+    return [...(await trial.act(scene)), ...everyTrial(happened)];
   } catch (error) {
     if (!(error instanceof NotSeen)) throw error;
-    return { verdicts: trial.rules.map((rule) => failed(rule, error.message)), happened: scene.happened };
+    return [...trial.rules.map((rule) => failed(rule, error.message)), ...everyTrial(happened)];
   } finally {
     await scene.close();
   }
