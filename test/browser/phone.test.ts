@@ -111,7 +111,7 @@ describe('a phone', { timeout: HOOK_MS }, () => {
     async (size) => {
       for (const zone of [0, 1, 2, 3, 4].map(zoneAtHour)) {
         const window = await enter(browser, api, { token: api.admin, size, zone });
-        for (const address of ['#/now', '#/queue/emails', '#/jobs/emails', '#/at']) {
+        for (const address of ['#/now', '#/queue/emails', '#/jobs/emails', '#/at', '#/dead']) {
           await show(window, address);
           expect(await window.page.evaluate(CUT_MARKS), `${zone} ${address}`).toEqual([]);
         }

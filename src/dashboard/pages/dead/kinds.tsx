@@ -77,7 +77,6 @@ function Nothing({ isAll }: { readonly isAll: boolean }) {
 // When they died, all kinds on one scale that ends now.
 
 const BARS_MAX = 56;
-const TICK_MAX = 75;
 
 interface Scale {
   readonly fromMs: number;
@@ -96,9 +95,7 @@ function scaleOf({ kinds, stepMs }: Overview): Scale {
 
 function ticksOf({ fromMs, toMs }: Scale) {
   const days = (toMs - fromMs) / DAY_MS;
-  const ticks = days <= 2 ? hourTicks(fromMs, toMs, 12) : dayTicks(fromMs, toMs, Math.max(1, Math.ceil(days / 3)));
-  // A day at the end has no room for its name.
-  return ticks.filter(({ left }) => left < TICK_MAX);
+  return days <= 2 ? hourTicks(fromMs, toMs, 12) : dayTicks(fromMs, toMs, Math.max(1, Math.ceil(days / 3)));
 }
 
 function valuesOf({ times }: Kind, { fromMs, toMs, stepMs }: Scale): readonly number[] {
