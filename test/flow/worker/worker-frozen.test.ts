@@ -1,10 +1,10 @@
 /** Redis stands still: it keeps every connection and answers nothing. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { spawnSync } from 'node:child_process';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { createEmitter } from '../../../src/job/events.ts';
 import type { EntryId } from '../../../src/job/job.ts';
 import type { AbortReason } from '../../../src/job/outcome.ts';
-import { systemClock } from '../../../src/kernel/clock.ts';
 import { createJobs } from '../../../src/redis/scripts/jobs.ts';
 import { createExtender } from '../../../src/worker/run/extender.ts';
 import { InFlight } from '../../../src/worker/run/in-flight.ts';
@@ -13,6 +13,10 @@ import { running } from '../../support/running.ts';
 import { eventually, gate, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
+
+/** Asks the server at a path once, on a connection of its own. */
+const ASK_LATER = `const socket = require('node:net').connect(process.argv[1], () => socket.write('PING\\r\\n'));
+socket.once('data', (answer) => { process.stdout.write(String(answer).trim()); socket.end(); });`;
 
 afterEach(() => line.server.kill('SIGCONT'));
 
@@ -94,12 +98,13 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
 });
 
 it('after the event loop stood still, the reply that lies in the socket is read before handlers are told', async () => {
-  const clock = systemClock;
+  const clock = handClock();
   const inFlight = new InFlight(4);
   const told: AbortReason[] = [];
   const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
   const held = running(inFlight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
-  inFlight.extended(held, clock.monotonicMs() - 2600);
+  inFlight.extended(held, clock.monotonicMs());
+  clock.advance(2600);
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
     jobs: { ...createJobs(line.redis), extend },
@@ -112,9 +117,18 @@ it('after the event loop stood still, the reply that lies in the socket is read 
     jobLeaseMs: 3000,
     probe: () => line.redis.ping(),
   });
+  // After an immediate timers ring before anything is read.
+  await immediate();
   const passed = extender.pass();
-  // A handler that blocks: 2700 ms after the last extension are over meanwhile.
-  for (const endMs = clock.monotonicMs() + 1000; clock.monotonicMs() < endMs; );
+  // What a turn sends goes out with its ticks.
+  await new Promise(process.nextTick);
+  // A handler that blocks until the timer of the extender (100 ms) is due and Redis has answered: whoever asks later is answered later.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  expect(spawnSync(process.execPath, ['-e', ASK_LATER, line.server.socketPath], { encoding: 'utf8' }).stdout).toBe(
+    '+PONG',
+  );
+  // 2700 ms after the last extension are over meanwhile.
+  clock.advance(200);
   await passed;
   await extender.stop();
   expect(told).toEqual([]);
