@@ -148,7 +148,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
   await window.page.locator('.flow').waitFor();
   const counts = await countsAt(origin);
   expect(counts).toMatchObject({ scheduled: SCHEDULED, dead: DEAD });
-  await expect.poll(() => tile(window, 'Scheduled'), { timeout: 60_000 }).toBe(SCHEDULED);
+  await expect.poll(() => tile(window, 'Scheduled')).toBe(SCHEDULED);
   expect(await tile(window, 'Dead letters')).toBe(DEAD);
 
   // While a worker drains the queue, and after it: no count is that of another moment for ever.
@@ -158,7 +158,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
   await expect
     .poll(async () => (await countsAt(origin)).scheduled, { timeout: 300_000, interval: 500 })
     .toBe(SCHEDULED - moved.changed);
-  await expect.poll(() => tile(window, 'Scheduled'), { timeout: 60_000 }).toBe(SCHEDULED - moved.changed);
+  await expect.poll(() => tile(window, 'Scheduled')).toBe(SCHEDULED - moved.changed);
   await producer.close();
   expect(await window.noises()).toEqual([]);
 

@@ -1,5 +1,5 @@
 /** The registry: a queue comes into being by its first use. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Subject } from '../../src/inspect/doctor/check.ts';
 import { schema } from '../../src/inspect/doctor/check-namespace.ts';
 import { defineQueue } from '../../src/job/queue.ts';
@@ -192,13 +192,13 @@ test('of two that set limits at once the partitions have what the registry has, 
       const value = Reflect.get(redis, name);
       if (name !== 'duestream_limit' && name !== 'duestream_allot') return value;
       return async (...args: unknown[]) => {
-        await vi.waitUntil(() => isDone, { timeout: 60_000 });
+        await expect.poll(() => isDone).toBe(true);
         return Reflect.apply(value, redis, args);
       };
     },
   });
   const first = setQueue(slow, { namespace, queue: 'mails', by: ada, rate: rate(1), maxPending: 7 });
-  await vi.waitFor(async () => expect(await found()).toMatchObject({ rate: rate(1) }));
+  await expect.poll(() => found()).toMatchObject({ rate: rate(1) });
   await set({ rate: rate(2), maxPending: 8 });
   isDone = true;
   await first;

@@ -43,7 +43,7 @@ async function runId(redis: Redis): Promise<string | undefined> {
 
 async function restarted(redis: Redis) {
   await server.restart();
-  await expect.poll(() => redis.ping().catch(() => ''), { timeout: 15_000 }).toBe('PONG');
+  await expect.poll(() => redis.ping().catch(() => '')).toBe('PONG');
 }
 
 test('the first server met, and a heartbeat that had merely run out, are nothing to tell', async () => {
@@ -104,11 +104,11 @@ test('a replica that took over has the same data, which is nothing to tell', asy
   await watch.look(true);
   const compensation = await replica.client();
   await compensation.replicaof('127.0.0.1', primary.port ?? 0);
-  await expect.poll(() => compensation.exists(controlKeys('t').id), { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => compensation.exists(controlKeys('t').id)).toBe(1);
   await compensation.replicaof('NO', 'ONE');
   leads = () => replica;
   await primary.kill('SIGKILL');
-  await expect.poll(() => runId(redis), { timeout: 15_000 }).toBe(await runId(compensation));
+  await expect.poll(() => runId(redis)).toBe(await runId(compensation));
   await watch.look(false);
   expect(told).toEqual([]);
   line.close();

@@ -42,7 +42,7 @@ const places = Object.keys(PLACES) as Place[];
 const mark = (place: Place): string => `unseen-${place}-`;
 const shown = places.filter((place) => place !== 'callback');
 
-const PATIENCE = { timeout: 20_000, interval: 50 };
+const PATIENCE = { timeout: 60_000, interval: 50 };
 
 interface Told {
   readonly does?: string;

@@ -43,7 +43,7 @@ describe('a queue', () => {
   test('with as many ready jobs as may be, and nobody to take them, is capped', async () => {
     const jobs = ['a', 'b', 'c', 'd'].map((id) => ({ id }));
     await api.ask('POST /v1/queues/full/batch/schedule', { body: { jobs } });
-    await expect.poll(() => codesOf('full'), { timeout: 60_000 }).toEqual(['no-worker', 'ready-capped']);
+    await expect.poll(() => codesOf('full')).toEqual(['no-worker', 'ready-capped']);
   });
 
   test('with a worker waits for the next due time, or is busy', async () => {
@@ -55,12 +55,12 @@ describe('a queue', () => {
     await worker.start();
     try {
       await api.ask('POST /v1/queues/served/jobs', { body: { id: 'later', delay: '1h' } });
-      await expect.poll(() => codesOf('served'), { timeout: 60_000 }).toEqual(['not-due']);
+      await expect.poll(() => codesOf('served')).toEqual(['not-due']);
       const { body } = await api.ask('GET /v1/queues/served/why');
       expect(body).toMatchObject({ moves: false, reasons: [{ nextMs: expect.any(Number) }] });
       const jobs = ['a', 'b', 'c'].map((id) => ({ id }));
       await api.ask('POST /v1/queues/served/batch/schedule', { body: { jobs } });
-      await expect.poll(() => codesOf('served'), { timeout: 60_000 }).toEqual(['busy']);
+      await expect.poll(() => codesOf('served')).toEqual(['busy']);
       expect((await api.ask('GET /v1/queues/served/why')).body.moves).toBe(true);
     } finally {
       letGo();

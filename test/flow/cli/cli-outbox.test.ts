@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import initSqlJs from 'sql.js';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { build } from '../../../scripts/steps.mjs';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createOutbox, inboxTable, outboxTable, type Run } from '../../../src/sql/index.ts';
@@ -13,7 +13,14 @@ import { root } from '../../support/repository.ts';
 
 const cli = useCli();
 const outbox = createOutbox({ dialect: 'sqlite' });
-const patience = { timeout: 30_000, interval: 20 };
+const METRICS = [
+  'rows 1',
+  'refused_rows 1',
+  'lag_seconds 0',
+  'up 1',
+  'calls_total{outcome="done"} 1',
+  'calls_total{outcome="refused"} 1',
+];
 let server: TestRedis;
 let client: Client;
 
@@ -108,16 +115,12 @@ test('a relay as a process makes the calls, shows its metrics, and ends at a sig
   });
   const said = await relay.saying(/"msg":"started"/);
   const { port } = JSON.parse(said.split('\n').find((text) => text.includes('"started"')) ?? '{}').http;
-  await vi.waitFor(async () => expect(await client.get('mail', 'a')).toBeDefined(), patience);
-  await vi.waitFor(async () => {
+  await expect.poll(() => client.get('mail', 'a')).toBeDefined();
+  const missing = async () => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    expect(text).toContain('duestream_outbox_rows 1\n');
-    expect(text).toContain('duestream_outbox_refused_rows 1\n');
-    expect(text).toContain('duestream_outbox_lag_seconds 0\n');
-    expect(text).toContain('duestream_outbox_up 1\n');
-    expect(text).toContain('duestream_outbox_calls_total{outcome="done"} 1\n');
-    expect(text).toContain('duestream_outbox_calls_total{outcome="refused"} 1\n');
-  }, patience);
+    return METRICS.filter((line) => !text.includes(`duestream_outbox_${line}\n`));
+  };
+  await expect.poll(missing).toEqual([]);
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   expect(await relay.saying('a row of the outbox was refused')).toContain('"key":"bad"');
   expect(await relay.end()).toBe(0);

@@ -32,10 +32,7 @@ const anyPort = () => freePort(20_000 + Math.floor(Math.random() * 10_000));
 /** The state of a job once it is the one wanted. */
 const reaches = (id: string, state: string, flags: readonly string[] = []) =>
   expect
-    .poll(async () => JSON.parse((await cli.run(['show', 'emails', id, '--json', ...flags])).out || '{}').state, {
-      timeout: 10_000,
-      interval: 50,
-    })
+    .poll(async () => JSON.parse((await cli.run(['show', 'emails', id, '--json', ...flags])).out || '{}').state)
     .toBe(state);
 
 describe('dev', () => {
@@ -85,7 +82,7 @@ describe('dev', () => {
     const dev = await cli.start(['dev', '--redis', server.url, '--http-port', '0', '--namespace', 'lonely']);
     await dev.saying('No handlers yet');
     await cli.run(['schedule', 'sms', '--redis', server.url, '--namespace', 'lonely', '--delay', '0s']);
-    await expect.poll(dev.err, { timeout: 20_000 }).toContain('sms  no worker serves it: start one with');
+    await expect.poll(dev.err).toContain('sms  no worker serves it: start one with');
     expect(dev.err()).toContain('sms  1 due, on the way');
     expect(await dev.end()).toBe(0);
   }, 40_000);

@@ -1,5 +1,5 @@
 /** `duestream admin prove` as a process, on servers of every kind. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PREFIX } from '../../../src/prove/namespace.ts';
 import type { Proof } from '../../../src/prove/prove.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
@@ -136,7 +136,7 @@ describe('an end before its time', () => {
       const killed = await begun();
       const [lost = ''] = await namespaces();
       await killed.end('SIGKILL');
-      await vi.waitFor(async () => expect(await clientsOfRuns()).toEqual([]), { timeout: 30_000, interval: 100 });
+      await expect.poll(clientsOfRuns, { interval: 100 }).toEqual([]);
       const other = await begun();
       const [runs = ''] = (await namespaces()).filter((name) => name !== lost);
       // In 15 s they go by themselves.
@@ -158,14 +158,9 @@ describe('an end before its time', () => {
   async function begun() {
     const before = (await namespaces()).length;
     const running = await cli.start(['admin', 'prove', '--redis', server.url, '--jobs', '5000', '--seconds', '120']);
-    await vi.waitFor(() => expect(running.err()).toContain('while replies are lost'), { timeout: 60_000 });
-    await vi.waitFor(async () => expect((await namespaces()).length).toBe(before + 1), { timeout: 60_000 });
-    await vi.waitFor(
-      async () => expect(await keysOfRuns()).toContainEqual(expect.stringMatching(/lost:0}:scheduled/)),
-      {
-        timeout: 60_000,
-      },
-    );
+    await expect.poll(() => running.err()).toContain('while replies are lost');
+    await expect.poll(async () => (await namespaces()).length).toBe(before + 1);
+    await expect.poll(keysOfRuns).toContainEqual(expect.stringMatching(/lost:0}:scheduled/));
     return running;
   }
 });

@@ -59,7 +59,7 @@ test.for(RUNTIMES)('$name serves pages, runs a job, and stops in order', async (
   await client.schedule('emails', { ms: 1 }, { id: 'ada', delay: 1 });
   await client.close();
   const seen = () => readEffects(file).map(({ what, id }) => `${what} ${id}`);
-  await expect.poll(seen, { timeout: 60_000 }).toEqual(['start ada', 'end ada']);
+  await expect.poll(seen).toEqual(['start ada', 'end ada']);
   expect(await running.end('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 

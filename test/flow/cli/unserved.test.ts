@@ -50,7 +50,7 @@ test('two jobs that are ready for five minutes without a worker show in the metr
   await producer.schedule(emails, {}, { at });
   await producer.schedule(emails, {}, { at });
   await producer.close();
-  await expect.poll(ready, { timeout: 20_000 }).toBe(2);
+  await expect.poll(ready).toBe(2);
 
   expect(await age()).toBeGreaterThanOrEqual(300);
   expect(await checked()).toMatchObject({
@@ -72,9 +72,9 @@ test('with a worker nothing waits any more, and nobody is warned', async () => {
   });
   const worker = createWorker(emails, () => held, { redis: server.url, namespace });
   await worker.start();
-  await expect.poll(worker.running, { timeout: 20_000 }).toBe(2);
+  await expect.poll(worker.running).toBe(2);
   // What a scrape reads may be what it read a moment ago.
-  await expect.poll(age, { timeout: 20_000 }).toBe(0);
+  await expect.poll(age).toBe(0);
   expect(await checked()).toEqual({
     check: 'workers',
     status: 'ok',
@@ -93,7 +93,7 @@ test('a broadcast queue needs no worker, and what older processes do to it is to
   expect(await checked()).toMatchObject({ status: 'ok' });
   const subscriber = createSubscriber(prices, () => undefined, { redis: server.url, namespace });
   await subscriber.start();
-  await expect.poll(() => metric('duestream_subscribers{queue="prices"}'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => metric('duestream_subscribers{queue="prices"}')).toBe(1);
   expect(await metric('duestream_subscriber_lag_jobs{queue="prices"}')).toBe(0);
   expect((await answered('queues', 'show', 'prices')).broadcast.subscribers).toMatchObject([{ lag: 0 }]);
   await subscriber.stop();

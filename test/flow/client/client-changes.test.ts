@@ -49,7 +49,7 @@ async function promote(): Promise<void> {
     const reply = await jobs.promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10_000 });
     return reply.kind === 'promoted' && reply.count;
   };
-  await expect.poll(pass, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(pass).toBeGreaterThan(0);
 }
 
 async function begin(): Promise<Claim> {
@@ -561,7 +561,7 @@ describe('a refusal that passes', () => {
     const again = call().finally(() => {
       isAnswered = true;
     });
-    await expect.poll(async () => isAnswered || (await refused()) > 0, { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => isAnswered || (await refused()) > 0).toBe(true);
     await redis.config('SET', 'min-replicas-to-write', '0');
     expect(await again).toEqual(first);
   });

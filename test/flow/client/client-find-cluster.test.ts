@@ -53,7 +53,7 @@ test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
     const runs = await Promise.all(cluster.masters.map(({ client }) => client.keys('duestream:v1:{waited:*:runs')));
     return runs.flat().length;
   };
-  await expect.poll(marks, { timeout: 30_000 }).toBe(6);
+  await expect.poll(marks).toBe(6);
   await producer.cancel(waited, { state: 'scheduled' });
   expect((await waiting).every(({ status }) => status === 'cancelled')).toBe(true);
   await producer.close();

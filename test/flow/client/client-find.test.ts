@@ -65,7 +65,7 @@ async function promote(place = ref): Promise<void> {
     const reply = await jobs.promote(place, { term, leaseMs: 60_000, limit: 500, cap: 10_000 });
     return reply.kind === 'promoted' && reply.count;
   };
-  await expect.poll(pass, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(pass).toBeGreaterThan(0);
 }
 
 async function begin(place = ref): Promise<Claim> {

@@ -16,7 +16,6 @@ const tag = 'user:42';
 const history = { keep: '1d', result: true } as const;
 const mails = defineQueue<{ to: string }>('mails', { partitions: 3, history });
 const bills = defineQueue<{ to: string }>('bills', { history });
-const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let redis: Redis;
 let daemon: Daemon;
@@ -56,7 +55,7 @@ const ended = (queue: typeof mails, names: readonly string[]) =>
     .poll(async () => {
       const ends = await Promise.all(names.map((id) => producer.get(queue, id)));
       return ends.filter((end) => end?.state === 'done' || end?.state === 'dead').length;
-    }, patience)
+    })
     .toBe(names.length);
 
 /** Jobs of two people in every place: waiting, dead and done. */
@@ -183,7 +182,7 @@ test('a job that runs is asked to stop and told; when it has ended, the next cal
   await put(bills, ['a'], [tag]);
   await begun.opened;
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 1, history: 0 });
-  await expect.poll(async () => (await producer.get(bills, 'a'))?.state, patience).toBe('cancelled');
+  await expect.poll(async () => (await producer.get(bills, 'a'))?.state).toBe('cancelled');
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 0, history: 1, left: 0 });
 }, 60_000);
 

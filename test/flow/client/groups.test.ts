@@ -9,7 +9,6 @@ import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const place = { namespace: 'duestream' };
-const PATIENCE = { timeout: 20_000 };
 let server: TestRedis;
 let redis: Redis;
 let client: ReturnType<typeof createClient>;
@@ -62,8 +61,8 @@ describe('the groups of a queue', () => {
       queue,
       names.flatMap((name) => group(name, 3)),
     );
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(23);
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(46);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(23);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(46);
     const pages = [];
     let cursor: string | undefined;
     do {
@@ -87,13 +86,13 @@ describe('the groups of a queue', () => {
       queue,
       Array.from({ length: 30 }, (_, nth) => ({ data: { nth }, id: `plain-${nth}` })),
     );
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(3);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(3);
     const sizes = [4, 9, 1, 7];
     await client.scheduleMany(
       queue,
       sizes.flatMap((size) => group(`of-${size}`, size)),
     );
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(27 + 21);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(27 + 21);
     const { groups, ungrouped, scanned, cursor } = await client.groups.list(queue, { top: true, limit: 2 });
     expect(groups.map((one) => [one.group, one.waiting])).toEqual([
       ['of-9', 9],
@@ -110,8 +109,8 @@ describe('the groups of a queue', () => {
   test('say who holds each', async () => {
     const queue = await held({ perGroup: 2, partitions: 2 });
     await client.scheduleMany(queue, [...group('acme', 3), ...group('acme', 2, 'high'), ...group('umbrella', 1)]);
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(3);
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(3);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(3);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(3);
     const { holders, ...acme } = await client.groups.get(queue, 'acme');
     expect(acme).toMatchObject({ group: 'acme', running: 2, waiting: 3, perGroup: 2, isFull: true });
     expect(holders).toHaveLength(2);
@@ -137,8 +136,8 @@ describe('a job in line says what it waits for:', () => {
   test('its group is full, and who holds it; how many come before it', async () => {
     const queue = await held({ perGroup: 1, partitions: 3 });
     await client.scheduleMany(queue, group('acme', 4));
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(3);
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(1);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(3);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(1);
     expect(await waitsFor('{acme}j3')).toEqual({
       group: 'acme',
       priority: 'normal',
@@ -165,9 +164,9 @@ describe('a job in line says what it waits for:', () => {
   test('the queue is full, or paused, or nobody serves it', async () => {
     const queue = await held({ concurrency: 1, fair: true });
     await client.schedule(queue, { nth: 0 }, { id: 'first' });
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(1);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(1);
     await client.schedule(queue, { nth: 1 }, { id: 'later', priority: 'low' });
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(1);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(1);
     expect(await waitsFor('later')).toMatchObject({
       group: undefined,
       priority: 'low',
@@ -191,7 +190,7 @@ describe('a job in line says what it waits for:', () => {
       queue,
       [0, 1, 2].map((nth) => ({ data: { nth }, id: `j${nth}` })),
     );
-    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count, PATIENCE).toBe(2);
+    await expect.poll(async () => (await client.count(queue, { state: 'waiting' })).count).toBe(2);
     const found = await client.get(queue, 'j2');
     const [rate] = found?.waitsFor?.obstacles ?? [];
     expect(rate).toMatchObject({ kind: 'rate', untilMs: expect.any(Number) });
@@ -223,7 +222,7 @@ describe('it is refused', () => {
   test('to go on with the cursor of another list', async () => {
     const queue = await held({ perGroup: 1 });
     await client.scheduleMany(queue, [...group('a', 1), ...group('b', 1)]);
-    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count, PATIENCE).toBe(2);
+    await expect.poll(async () => (await client.count(queue, { state: 'running' })).count).toBe(2);
     const { cursor } = await client.groups.list(queue, { limit: 1 });
     await expect(client.groups.list(queue, { cursor, top: true })).rejects.toThrow('of another list');
     await expect(client.groups.list('other', { cursor })).rejects.toThrow('of another list');

@@ -93,7 +93,7 @@ test('the jobs of a schedule have those that it says, when they fire and when th
   const { schedules } = producer;
   await schedules.put('tick', { queue: 'fired', every: '1s', headers: GIVEN, maxRuns: 1 });
   await schedules.trigger('tick', { id: 'by-hand' });
-  await expect.poll(() => got.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => got.length).toBe(2);
   expect((await schedules.put('tick', { queue: 'fired', every: '1s', headers: { a: '1' }, maxRuns: 1 })).status).toBe(
     'changed',
   );

@@ -207,7 +207,7 @@ describe('after a lost reply', () => {
       line.loseReplyTo(verb);
       line.shut(true);
       const done = call().catch((error: unknown) => error);
-      await expect.poll(line.lost, { timeout: 20_000 }).toBe(before + 1);
+      await expect.poll(line.lost).toBe(before + 1);
       await other();
       line.shut(false);
       return done;

@@ -159,7 +159,7 @@ describe('a list of jobs that are over, in a queue without a history', () => {
     await expect(client.list(plain, filter)).rejects.toThrow(message);
   });
 
-  test('ends a page after 20,000 places, even an empty one', { timeout: 60_000 }, async () => {
+  test('ends a page after 20,000 places, even an empty one', async () => {
     (await client.count(plain)).count;
     const { keys } = refOf(plain, 1);
     for (let from = 0; from < 20_500; from += 500) {
@@ -232,7 +232,7 @@ describe('a list of jobs that are over, in a queue with a history', () => {
     expect([second.jobs, second.scanned, second.cursor]).toEqual([[], 500, undefined]);
   });
 
-  test('ends a page after 16 MiB of what is read', { timeout: 60_000 }, async () => {
+  test('ends a page after 16 MiB of what is read', async () => {
     // A look declares nothing.
     await client.schedule(kept, null, { id: 'later', delay: '1h' });
     const { keys } = refOf(kept, 0);
@@ -359,17 +359,15 @@ describe('jobs of all queues that are over', () => {
     try {
       for (const id of ['short', 'long', 'runs']) {
         await client.schedule(other, null, { id });
-        await expect.poll(() => gates.has(id), { timeout: 20_000 }).toBe(true);
+        await expect.poll(() => gates.has(id)).toBe(true);
       }
       gates.get('short')?.();
       const overMs = async (id: string) => (await client.get(other, id))?.overMs;
-      await expect.poll(() => overMs('short'), { timeout: 20_000 }).toBeDefined();
+      await expect.poll(() => overMs('short')).toBeDefined();
       const shortMs = (await overMs('short')) ?? 0;
-      await expect
-        .poll(() => redis.time().then(([s]) => Number(s) * 1000 > shortMs + 1), { timeout: 20_000 })
-        .toBe(true);
+      await expect.poll(() => redis.time().then(([s]) => Number(s) * 1000 > shortMs + 1)).toBe(true);
       gates.get('long')?.();
-      await expect.poll(() => overMs('long'), { timeout: 20_000 }).toBeDefined();
+      await expect.poll(() => overMs('long')).toBeDefined();
       const startedMs = (await client.get(other, 'short'))?.startedMs ?? 0;
       const ranAt = async (from: number, to: number) =>
         (await rowsOf({ ran: { from: new Date(from), to: new Date(to) } })).toSorted();

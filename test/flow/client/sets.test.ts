@@ -9,7 +9,6 @@ import { close, openCommands, type Redis, whenReady } from '../../../src/redis/c
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const rows = defineQueue<{ row: number }>('rows', { partitions: 3 });
-const patience = { timeout: 30_000, interval: 20 };
 const then = { name: 'imported', data: { row: -1 } };
 let server: TestRedis;
 let redis: Redis;
@@ -70,7 +69,7 @@ test('the callback runs once, when members that members have added are over, wit
     { redis: server.url },
   );
   await worker.start();
-  await expect.poll(() => called, patience).toHaveLength(1);
+  await expect.poll(() => called).toHaveLength(1);
   expect(called).toEqual([{ name: 'import-7', done: 4, dead: 1, cancelled: 0, expired: 0 }]);
   expect((await client.sets.seal(rows, 'import-7')).status).toBe('over');
   expect((await client.sets.list(rows)).sets).toEqual([]);
@@ -128,7 +127,7 @@ test('members are found by their set: live, over and dead ones, with other filte
     { redis: server.url },
   );
   await worker.start();
-  await expect.poll(async () => (await client.count(kept, { set: 'a' })).count, patience).toBe(0);
+  await expect.poll(async () => (await client.count(kept, { set: 'a' })).count).toBe(0);
   await worker.stop();
   // The note of a worker says it too.
   expect(await found({ set: 'a', state: ['done', 'dead'] })).toEqual(['{set:a}2', '{set:a}3']);

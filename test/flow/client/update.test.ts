@@ -77,7 +77,7 @@ async function inEachState() {
   await client.cancel(mails, 'cancelled');
   const states = async () =>
     Promise.all(['runs', 'retries', 'done', 'dead'].map(async (id) => (await seen(id))?.state));
-  await expect.poll(states, { timeout: 20_000 }).toEqual(['running', 'scheduled', 'done', 'dead']);
+  await expect.poll(states).toEqual(['running', 'scheduled', 'done', 'dead']);
   expect((await seen('retries'))?.attempts).toBe(1);
   expect(started.map(({ id }) => id)).toEqual(['runs']);
   return working_;
@@ -101,7 +101,7 @@ const WINDOWS: Readonly<
   'a handler': async ({ calls, told }) => {
     calls.push(...NEWS);
     await client.schedule(mails, 'call');
-    await expect.poll(() => told, { timeout: 20_000 }).toHaveLength(NEWS.length);
+    await expect.poll(() => told).toHaveLength(NEWS.length);
     return told;
   },
 };
@@ -135,7 +135,7 @@ describe('what a call of an id does that is there', () => {
     await daemon.start();
     ends.push(() => daemon.stop());
     await client.schedule(mails, 'old', { id: 'a', tags: ['t'] });
-    await expect.poll(async () => (await seen('a'))?.state, { timeout: 20_000 }).toBe('ready');
+    await expect.poll(async () => (await seen('a'))?.state).toBe('ready');
     expect(await client.schedule(mails, 'new', { id: 'a', ...update })).toMatchObject({ status: 'updated' });
     expect(await seen('a')).toMatchObject({ state: 'ready', data: 'new', tags: ['t'] });
     expect(await client.schedule(mails, 'new', { id: 'a', at: day(1), ...update })).toMatchObject({
@@ -373,7 +373,7 @@ describe('calls that race', () => {
     await client.schedule(mails, 'hold', { id: 'a', at: day(1) });
     const start = async (id: string) => {
       await client.runNow(mails, id);
-      await expect.poll(() => started, { timeout: 3000 }).toHaveLength(1);
+      await expect.poll(() => started).toHaveLength(1);
     };
     expect(await withBetween('new', start)).toMatchObject({ status: 'running' });
     expect((await seen('a'))?.data).toBe('hold');

@@ -47,14 +47,12 @@ const started = async (metrics: () => Promise<string>, queue: string) =>
 const ended = async (metrics: () => Promise<string>, queue: string) =>
   (await read(metrics)).get(`duestream_run_duration_seconds_count{queue="${queue}",outcome="completed"}`);
 
-const patience = { timeout: 20_000 };
-
 describe('an embedded worker', () => {
   test('tells how late it starts jobs and how long they run, as text', async () => {
     await mover();
     const worker = await serving('alone');
     await scheduled('alone', 3);
-    await expect.poll(() => ended(worker.metrics, 'alone'), patience).toBe(3);
+    await expect.poll(() => ended(worker.metrics, 'alone')).toBe(3);
     const found = await read(worker.metrics);
     expect(found.get('duestream_start_lateness_seconds_count{queue="alone"}')).toBe(3);
     expect(found.get('duestream_redis_up')).toBe(1);
@@ -73,8 +71,8 @@ describe('an embedded worker', () => {
     const worker = await serving('removed');
     await scheduled('removed', 2);
     const metrics = [worker.metrics, daemon.metrics];
-    await expect.poll(() => ended(worker.metrics, 'removed'), patience).toBe(2);
-    for (const scrape of metrics) await expect.poll(scrape, patience).toContain('queue="removed"');
+    await expect.poll(() => ended(worker.metrics, 'removed')).toBe(2);
+    for (const scrape of metrics) await expect.poll(scrape).toContain('queue="removed"');
     const { code } = await runHere([
       'queues',
       'rm',
@@ -86,16 +84,16 @@ describe('an embedded worker', () => {
       namespace,
     ]);
     expect(code).toBe(0);
-    for (const scrape of metrics) await expect.poll(scrape, patience).not.toContain('queue="removed"');
+    for (const scrape of metrics) await expect.poll(scrape).not.toContain('queue="removed"');
     await scheduled('removed', 1);
-    await expect.poll(() => ended(worker.metrics, 'removed'), patience).toBe(1);
+    await expect.poll(() => ended(worker.metrics, 'removed')).toBe(1);
   });
 
   test('answers what it counted after its stop, and no more than that', async () => {
     await mover();
     const worker = await serving('ended');
     await scheduled('ended', 1);
-    await expect.poll(() => ended(worker.metrics, 'ended'), patience).toBe(1);
+    await expect.poll(() => ended(worker.metrics, 'ended')).toBe(1);
     await worker.stop();
     const found = await read(worker.metrics);
     expect(found.get('duestream_run_duration_seconds_count{queue="ended",outcome="completed"}')).toBe(1);
@@ -109,7 +107,7 @@ describe('several parts in one process', () => {
     const one = await serving('one');
     const two = await serving('two');
     await scheduled('one', 2);
-    await expect.poll(() => ended(one.metrics, 'one'), patience).toBe(2);
+    await expect.poll(() => ended(one.metrics, 'one')).toBe(2);
     expect(await started(two.metrics, 'one')).toBeUndefined();
   });
 
@@ -122,8 +120,8 @@ describe('several parts in one process', () => {
     await scheduled('shared', 20);
     await scheduled('other', 1);
     // Both queues are at rest before two texts are compared: a run that ends in between would be counted in one only.
-    await expect.poll(() => ended(daemon.metrics, 'shared'), patience).toBe(20);
-    await expect.poll(() => ended(daemon.metrics, 'other'), patience).toBe(1);
+    await expect.poll(() => ended(daemon.metrics, 'shared')).toBe(20);
+    await expect.poll(() => ended(daemon.metrics, 'other')).toBe(1);
     const text = await one.metrics();
     // Between two scrapes the lag of the event loop may be measured once more, and clocks always are.
     const withoutLag = (whole: string) =>
@@ -141,7 +139,7 @@ describe('several parts in one process', () => {
     new Counter({ name: 'orders_total', help: 'Orders.', registers: [own] }).inc(7);
     await scheduled('merged', 2);
     const all = Registry.merge([own, daemon.registry]);
-    await expect.poll(() => ended(() => all.metrics(), 'merged'), patience).toBe(2);
+    await expect.poll(() => ended(() => all.metrics(), 'merged')).toBe(2);
     const found = await read(() => all.metrics());
     expect(found.get('orders_total')).toBe(7);
     expect(found.get('duestream_jobs_completed_total{queue="merged",partition="0"}')).toBe(2);
@@ -156,7 +154,7 @@ describe('several parts in one process', () => {
     await daemon.start();
     await serving('given', { registry });
     await scheduled('given', 1);
-    await expect.poll(() => ended(() => registry.metrics(), 'given'), patience).toBe(1);
+    await expect.poll(() => ended(() => registry.metrics(), 'given')).toBe(1);
     expect((await read(() => registry.metrics())).get('orders_total')).toBe(7);
     expect(daemon.registry).toBe(registry);
   });

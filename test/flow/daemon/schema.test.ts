@@ -147,7 +147,7 @@ describe('changed under what runs', () => {
     await mark(SCHEMA);
     await processes.started({ name: 'next daemon', args: daemonArgs, env });
     await processes.started({ name: 'next worker', args: workerArgs, env });
-    await expect.poll(async () => (await producer.get(QUEUE, 'job'))?.state, { timeout: 30_000 }).toBe('done');
+    await expect.poll(async () => (await producer.get(QUEUE, 'job'))?.state).toBe('done');
     expect(started()).toBe(2);
     await producer.close();
   });

@@ -62,14 +62,14 @@ test.each([
     const service = create({ redis, leading, events });
     await server.kill('SIGKILL');
     service.start();
-    await expect.poll(() => said, { timeout: 15_000 }).toEqual(['away']);
+    await expect.poll(() => said).toEqual(['away']);
     leadership = undefined;
     const before = looks;
-    await expect.poll(() => looks, { timeout: 15_000 }).toBeGreaterThan(before + 2);
+    await expect.poll(() => looks).toBeGreaterThan(before + 2);
     expect(said).toEqual(['away']);
     await server.restart();
     // What a server says that still reads its data may come in between.
-    await expect.poll(() => said.at(-1), { timeout: 15_000 }).toBe('back');
+    await expect.poll(() => said.at(-1)).toBe('back');
     await service.stop();
     expect(said.filter((one) => one === 'back')).toHaveLength(1);
   },

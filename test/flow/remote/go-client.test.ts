@@ -85,17 +85,16 @@ function started(urls = [remote.at(0).url, remote.at(1).url]) {
   return { child, said: () => said.split('\n').slice(0, -1) };
 }
 
-const PATIENCE = { timeout: 30_000 };
 const stateOf = async (id: string) => (await remote.client().get(remote.queue, id))?.state;
 
-describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reason}`}`, { timeout: 60_000 }, () => {
+describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reason}`}`, () => {
   test('runs handlers, and says what they return, how they fail, and that they panic', async () => {
     const { said } = started();
     const ids = ['a', 'bad', 'late', 'again'];
     await remote.schedule(...ids.map((id) => ({ id, data: 1 })), { id: 'panics', attempts: 1 });
-    await expect.poll(() => said().toSorted(), PATIENCE).toEqual(['ran a 1 1', 'ran again 2 1']);
+    await expect.poll(() => said().toSorted()).toEqual(['ran a 1 1', 'ran again 2 1']);
     await expect
-      .poll(() => Promise.all([...ids, 'panics'].map(stateOf)), PATIENCE)
+      .poll(() => Promise.all([...ids, 'panics'].map(stateOf)))
       .toEqual(['done', 'dead', 'scheduled', 'done', 'dead']);
   });
 
@@ -104,16 +103,16 @@ describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reaso
     const { said } = started([third.url, remote.at(1).url]);
     const ids = Array.from({ length: 40 }, (_, at) => `job-${at}`);
     await remote.schedule(...ids.slice(0, 20).map((id) => ({ id })));
-    await expect.poll(() => said().length, PATIENCE).toBe(20);
+    await expect.poll(() => said().length).toBe(20);
     await third.daemon.stop();
     await remote.schedule(...ids.slice(20).map((id) => ({ id })));
-    await expect.poll(() => said().toSorted(), PATIENCE).toEqual(ids.map((id) => `ran ${id} 1 null`).toSorted());
+    await expect.poll(() => said().toSorted()).toEqual(ids.map((id) => `ran ${id} 1 null`).toSorted());
   });
 
   test('leaves at a stop, and gives back what it ran without a failure', async () => {
     const { child, said } = started();
     await remote.schedule({ id: 'hangs' });
-    await expect.poll(said, PATIENCE).toEqual(['began hangs']);
+    await expect.poll(said).toEqual(['began hangs']);
     const over = once(child, 'exit');
     child.kill('SIGTERM');
     await over;
@@ -124,29 +123,27 @@ describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reaso
   test('hears that somebody cancels its job, and that its time is up', async () => {
     const { said } = started();
     await remote.schedule({ id: 'hangs-a' }, { id: 'hangs-b', timeout: 100, attempts: 1 });
-    await expect.poll(() => said().toSorted(), PATIENCE).toEqual(expect.arrayContaining(['began hangs-a']));
+    await expect.poll(() => said().toSorted()).toEqual(expect.arrayContaining(['began hangs-a']));
     await remote.client().cancel(remote.queue, 'hangs-a');
-    await expect
-      .poll(said, PATIENCE)
-      .toEqual(expect.arrayContaining(['stopped hangs-a cancelled', 'stopped hangs-b timeout']));
+    await expect.poll(said).toEqual(expect.arrayContaining(['stopped hangs-a cancelled', 'stopped hangs-b timeout']));
   });
 
   test('that is frozen for longer than its lease settles nothing of what it ran', async () => {
     const { child, said } = started();
     await remote.schedule({ id: 'hangs' });
-    await expect.poll(said, PATIENCE).toEqual(['began hangs']);
+    await expect.poll(said).toEqual(['began hangs']);
     child.kill('SIGSTOP');
     const other = remote.worker();
     const [job] = await other.jobs(remote.at(0), { wait: '30s' });
     if (!job) throw new Error('there is a job');
     child.kill('SIGCONT');
-    await expect.poll(said, PATIENCE).toEqual(['began hangs', 'stopped hangs lease lost']);
+    await expect.poll(said).toEqual(['began hangs', 'stopped hangs lease lost']);
     expect(await other.settle(remote.at(0), ended(job))).toEqual(['ok']);
   });
 
   test('that was frozen while its claim was answered runs nothing of what it has lost', async () => {
     const { child, said } = started();
-    await expect.poll(remote.polls, PATIENCE).toBe(1);
+    await expect.poll(remote.polls).toBe(1);
     child.kill('SIGSTOP');
     await remote.schedule({ id: 'a' });
     // The answer is in its socket, and nobody extends what is in it.
@@ -156,7 +153,7 @@ describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reaso
     expect(job).toMatchObject({ id: 'a', crashes: 1 });
     child.kill('SIGCONT');
     await remote.schedule({ id: 'b' });
-    await expect.poll(said, PATIENCE).toEqual(['ran b 1 null']);
+    await expect.poll(said).toEqual(['ran b 1 null']);
     expect(await other.settle(remote.at(0), ended(job))).toEqual(['ok']);
   });
 
@@ -165,7 +162,7 @@ describe.skipIf(!go.program)(`the worker for Go${go.program ? '' : `: ${go.reaso
     remote.onEnd(() => at.daemon.stop());
     await remote.schedule({ id: 'a' });
     const { said } = started([at.url]);
-    await expect.poll(said, PATIENCE).toEqual(['ran a 1 null']);
+    await expect.poll(said).toEqual(['ran a 1 null']);
     expect(await stateOf('a')).toBe('done');
   });
 });

@@ -10,7 +10,6 @@ import { ended, type RemoteWorker, useRemote } from '../../support/remote.ts';
 
 const remote = useRemote({ daemons: 2 });
 const STRICT = { perGroup: { concurrency: 1, order: 'strict' } } as const;
-const PATIENCE = { timeout: 20_000 };
 /** Ten in 100 ms, and six at once with one in a minute after that. */
 const TWO_RATES = [
   { limit: 100, per: '1s', burst: 2 },
@@ -105,7 +104,7 @@ test('two rates hold for all claims at all daemons, and each job that they let t
   };
   await claim(6);
   expect(await workers[0]?.jobs(remote.at(0), { wait: '500ms', max: 5 })).toEqual([]);
-  await expect.poll(async () => (await client.queues.get(remote.queue)).waiting, PATIENCE).toBe(3);
+  await expect.poll(async () => (await client.queues.get(remote.queue)).waiting).toBe(3);
   expect(await client.queues.why(remote.queue)).toMatchObject({ reasons: [{ heldBy: 'rate' }] });
   expect(got).toHaveLength(6);
   await client.queues.set(remote.queue, { rate: '100/s' });

@@ -126,7 +126,7 @@ test('a run that goes on after its time-out is ended as a failure, although its 
   await remote.schedule({ id: 'a', timeout: 100, attempts: 1 });
   const worker = remote.worker();
   const job = one(await worker.jobs(remote.at(0), { wait: '5s' }));
-  await expect.poll(() => worker.beat(remote.at(0), { run: job.run }), { timeout: 10_000 }).toEqual(['timeout']);
+  await expect.poll(() => worker.beat(remote.at(0), { run: job.run })).toEqual(['timeout']);
   expect(remote.told('job.dead')).toMatchObject([{ id: 'a', error: { kind: 'timeout' } }]);
   expect(await worker.beat(remote.at(0), { run: job.run })).toEqual(['gone']);
   expect(await worker.settle(remote.at(0), ended(job))).toEqual(['gone']);

@@ -16,7 +16,7 @@ async function scripts(): Promise<number> {
 }
 
 const polling = (worker: RemoteWorker, at = remote.at(0)) => worker.claim(at, { wait: '60s', max: 1 });
-const waiting = (count: number) => expect.poll(remote.polls, { timeout: 60_000 }).toBe(count);
+const waiting = (count: number) => expect.poll(remote.polls).toBe(count);
 
 test('a job that becomes ready costs a call or two, however many claims wait', { timeout: 120_000 }, async () => {
   const workers = Array.from({ length: POLLS }, (_, at) => remote.worker(`w${at}`));
@@ -42,7 +42,7 @@ test('a stop while jobs come loses none: each is in an answer, or waits for anot
   await waiting(50);
   const ids = Array.from({ length: JOBS }, (_, nth) => `job-${nth}`);
   const scheduling = remote.schedule(...ids.map((id) => ({ id })));
-  await expect.poll(() => remote.told('job.started').length, { timeout: 60_000 }).toBeGreaterThan(5);
+  await expect.poll(() => remote.told('job.started').length).toBeGreaterThan(5);
   await at.daemon.stop();
   await scheduling;
   const answered = await Promise.all(polls);

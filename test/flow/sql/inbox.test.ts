@@ -1,5 +1,5 @@
 /** A handler that is started again has its effect in a database once. */
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
@@ -13,7 +13,6 @@ import { databases, type TestDatabase } from '../../support/databases.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const charges = defineQueue<{ cents: number }>('charges', { attempts: 2, backoff: fixed('10ms') });
-const patience = { timeout: 30_000, interval: 10 };
 
 describe.each(databases)('in $name', ({ dialect, open }) => {
   const inbox = createInbox({ dialect });
@@ -66,26 +65,26 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
       if (nth <= 4) throw new Error('after the COMMIT');
     });
     await client.schedule(charges, { cents: 5 }, { id: 'a' });
-    await vi.waitFor(async () => expect(await client.get(charges, 'a')).toMatchObject({ state: 'dead' }), patience);
+    await expect.poll(() => client.get(charges, 'a')).toMatchObject({ state: 'dead' });
     expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, false]);
     await client.deadLetters.replay(charges, { job: 'a' }, { delay: '1h' });
     await client.edit(charges, 'a', { data: { cents: 6 }, tags: ['x'] });
     await client.runNow(charges, 'a');
-    await vi.waitFor(async () => expect(await client.get(charges, 'a')).toMatchObject({ state: 'dead' }), patience);
+    await expect.poll(() => client.get(charges, 'a')).toMatchObject({ state: 'dead' });
     expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false]);
     expect(new Set(starts.map(({ job }) => job.mark)).size).toBe(1);
     expect(await effects()).toBe(1);
     await client.deadLetters.remove(charges, { job: 'a' });
     const { status } = await client.schedule(charges, { cents: 5 }, { id: 'a' });
     expect(status).toBe('scheduled');
-    await vi.waitFor(() => expect(starts.length).toBe(5), patience);
+    await expect.poll(() => starts.length).toBe(5);
     expect([starts[4]?.isFirst, await effects()]).toEqual([true, 2]);
   });
 
   test('a start whose transaction was rolled back was none', async () => {
     await client.schedule(charges, { cents: 5 }, { id: 'b' });
     const starts = await serve(() => undefined);
-    await vi.waitFor(() => expect(starts.length).toBe(1), patience);
+    await expect.poll(() => starts.length).toBe(1);
     const [start] = starts;
     if (!start) throw new Error('there was no start');
     const job = { ...start.job, id: 'other', mark: start.job.mark };
@@ -105,8 +104,8 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
     const sinceMs = Date.now() - 60_000;
     for (const [nth, dueMs] of [sinceMs, sinceMs + 1].entries()) {
       await redis.zadd('duestream:v1:{charges:0}:scheduled', dueMs, 'bare');
-      await vi.waitFor(() => expect(starts.length).toBe(nth + 1), patience);
-      await vi.waitFor(async () => expect(await redis.hlen('duestream:v1:{charges:0}:runs')).toBe(0), patience);
+      await expect.poll(() => starts.length).toBe(nth + 1);
+      await expect.poll(() => redis.hlen('duestream:v1:{charges:0}:runs')).toBe(0);
     }
     expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, true]);
     expect(starts.every(({ job }) => job.bare && job.mark !== '')).toBe(true);
@@ -168,7 +167,7 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
       ids.map((id) => ({ id, data: { cents: 5 } })),
     );
     const states = async () => Promise.all(ids.map(async (id) => (await client.get(charges, id))?.state));
-    await vi.waitFor(async () => expect(await states()).toEqual(['done', 'done', 'done']), patience);
+    await expect.poll(() => states()).toEqual(['done', 'done', 'done']);
     expect(sizes[0]).toBe(3);
     expect(sizes.slice(1).every((count) => count === 0)).toBe(true);
     expect(await effects()).toBe(3);

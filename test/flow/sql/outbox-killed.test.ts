@@ -3,7 +3,7 @@
  * relays that live, and replies of Redis are lost: each committed row becomes exactly one job, and the rows of one id are
  * carried out in their order. `OUTBOX_ROWS` says how many rows, `OUTBOX_SEED` which run.
  */
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -16,7 +16,6 @@ import { isSlice } from '../../tiers.mjs';
 const ROWS = Number(process.env.OUTBOX_ROWS ?? (isSlice ? 300 : 10_000));
 const SEED = Number(process.env.OUTBOX_SEED ?? 1);
 const RELAYS = 3;
-const patience = { timeout: 60_000, interval: 20 };
 const work = defineQueue<{ nth: number }>('work', { partitions: 2 });
 const later = defineQueue<{ nth: number }>('later');
 
@@ -182,7 +181,7 @@ describe.each(databases)('in $name', (database) => {
     }
     isOver = true;
     await Promise.all(relays);
-    await vi.waitFor(() => expect(starts.size).toBe(wanted.once.size), patience);
+    await expect.poll(() => starts.size).toBe(wanted.once.size);
     const twice = [...starts].filter(([, times]) => times !== 1);
     expect(twice).toEqual([]);
     expect([...starts.keys()].filter((id) => !wanted.once.has(id))).toEqual([]);

@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text as bodyOf } from 'node:stream/consumers';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -158,14 +158,12 @@ describe.each(databases.filter(({ name }) => name !== 'PGlite'))('in $name', (da
     };
     await writeSome();
     const alive = Array.from({ length: RELAYS }, keepAlive);
-    await vi.waitFor(async () => {
-      expect(killed).toBeGreaterThanOrEqual(KILLS);
-      expect((await outbox.state(db().run)).rows).toBe(0);
-    }, patience);
+    await expect.poll(() => killed, patience).toBeGreaterThanOrEqual(KILLS);
+    await expect.poll(async () => (await outbox.state(db().run)).rows, patience).toBe(0);
     end(false);
     await Promise.all(alive);
 
-    await vi.waitFor(() => expect(starts.size).toBe(wanted.size), patience);
+    await expect.poll(() => starts.size, patience).toBe(wanted.size);
     expect([...starts].filter(([id, times]) => times !== 1 || !wanted.has(id))).toEqual([]);
     // Nor did one begin a second life that nobody ran.
     const made = [0, 1].map((partition) => {

@@ -98,7 +98,7 @@ async function claimTwice(broken: (text: string) => string) {
     });
   const locked = async () =>
     (await pool.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length > 0;
-  await expect.poll(async () => isAnswered || (await locked()), { timeout: 30_000 }).toBe(true);
+  await expect.poll(async () => isAnswered || (await locked())).toBe(true);
   const hasWaited = !isAnswered;
   await own.query('COMMIT');
   own.release();

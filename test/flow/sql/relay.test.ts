@@ -1,5 +1,5 @@
 /** A relay is killed between any two of its steps, loses replies, and has others beside it: each row is one job. */
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -16,7 +16,6 @@ const mail = defineQueue<{ step: number }>('mail');
 const never = () => new Promise<never>(() => undefined);
 const nothing = () => undefined;
 const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => silent };
-const patience = { timeout: 30_000, interval: 10 };
 
 /** Carries out statements until the one in whose middle the process is killed: before it arrived, or before its reply. */
 function killedAt(run: Run, at: number, moment: 'before' | 'after') {
@@ -74,11 +73,11 @@ describe.each(databases)('in $name', (database) => {
         const end = await Promise.race([passes(), died]);
         expect([at, end]).toEqual([at, 'killed']);
         // What it had scheduled has run and ended meanwhile.
-        if (await client().get(mail, job)) await vi.waitFor(() => expect(starts.get(job)).toBe(1), patience);
+        if (await client().get(mail, job)) await expect.poll(() => starts.get(job)).toBe(1);
         await expireClaims();
         const second = relay();
         for (let pass = 0; pass < 3; pass += 1) await second.pass();
-        await vi.waitFor(() => expect(starts.get(job)).toBe(1), patience);
+        await expect.poll(() => starts.get(job)).toBe(1);
         expect(await client().get(mail, gone)).toMatchObject({ state: 'cancelled' });
         const left = await rows(outbox);
         expect(left).toMatchObject([{ key: poison, state: 'refused' }]);
@@ -217,11 +216,11 @@ describe.each(databases)('in $name', (database) => {
     await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
     const carrier = relay({ run, redis: line.url, every: '20ms', log, doneWindow: '2s' });
     carrier.start();
-    await vi.waitFor(() => expect(lines.join()).toContain('the database is gone'), patience);
+    await expect.poll(() => lines.join()).toContain('the database is gone');
     isGone = false;
-    await vi.waitFor(async () => expect((await rows(outbox))[0]?.attempts).toBe(1), patience);
+    await expect.poll(async () => (await rows(outbox))[0]?.attempts).toBe(1);
     line.shut(false);
-    await vi.waitFor(async () => expect(await rows(outbox)).toEqual([]), patience);
+    await expect.poll(() => rows(outbox)).toEqual([]);
     expect(await client().get(mail, 'a')).toMatchObject({ state: 'scheduled' });
     await carrier.stop();
     expect(lines.filter((text) => text.startsWith('warn')).length).toBeLessThanOrEqual(3);
@@ -256,7 +255,7 @@ describe.each(databases)('in $name', (database) => {
     await redis().del(scheduled);
     await outbox.retry(run, 'all');
     carrier.start();
-    await vi.waitFor(async () => expect(await rows(outbox)).toEqual([]), patience);
+    await expect.poll(() => rows(outbox)).toEqual([]);
     expect(carrier.stalled()).toEqual([]);
   });
 
@@ -281,13 +280,10 @@ describe.each(databases)('in $name', (database) => {
       log: silent,
     });
     carrier.start();
-    await vi.waitFor(() => expect(made).toEqual(['down a']), patience);
+    await expect.poll(() => made).toEqual(['down a']);
     await outbox.schedule(run, mail, { step: 1 }, { id: 'g' });
-    await vi.waitFor(() => expect(made).toEqual(['down a', 'mail g']), patience);
-    await vi.waitFor(
-      async () => expect((await rows(outbox)).map(({ state }) => state)).toEqual(['claimed', 'waits']),
-      patience,
-    );
+    await expect.poll(() => made).toEqual(['down a', 'mail g']);
+    await expect.poll(async () => (await rows(outbox)).map(({ state }) => state)).toEqual(['claimed', 'waits']);
     await carrier.stop();
   });
 
@@ -309,7 +305,7 @@ describe.each(databases)('in $name', (database) => {
     {
       await using carrier = relay({ run, every: '20ms', clock });
       carrier.start();
-      await vi.waitFor(() => expect(isAsked).toBe(true), patience);
+      await expect.poll(() => isAsked).toBe(true);
       const stopping = carrier.stop();
       expect(carrier.stop()).toBe(stopping);
       await stopping;
@@ -329,7 +325,7 @@ describe.each(databases)('in $name', (database) => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
     carrier.wake();
-    await vi.waitFor(async () => expect(await client().get(mail, 'a')).toBeDefined(), patience);
+    await expect.poll(() => client().get(mail, 'a')).toBeDefined();
     await carrier.stop();
   });
 });

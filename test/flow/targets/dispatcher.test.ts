@@ -181,9 +181,9 @@ describe('a daemon with the role', () => {
       await client.schedule('hooks', {});
       return receiver.received.map(({ method }) => method);
     };
-    await expect.poll(methods, { timeout: 15_000, interval: 500 }).toContain('PUT');
+    await expect.poll(methods, { interval: 500 }).toContain('PUT');
     await client.queues.set('hooks', { target: false });
-    await expect.poll(async () => (await ask(base, 'GET /v1/queues/hooks')).body.workers, { timeout: 15_000 }).toBe(0);
+    await expect.poll(async () => (await ask(base, 'GET /v1/queues/hooks')).body.workers).toBe(0);
   });
 
   test('gates the queue, so that a slow host cannot take all slots', async () => {

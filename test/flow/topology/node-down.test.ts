@@ -66,9 +66,9 @@ test('a daemon is ready that leads nothing on that node, and so is a client', as
   await daemon.start();
   await daemon.ready();
   // It leads the queue whose node is up before it is ready.
-  await expect.poll(() => daemon.isReady(), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => daemon.isReady()).toBe(true);
   await client.schedule(up, {}, { id: 'two' });
-  await expect.poll(async () => (await client.get(up, 'two'))?.state, { timeout: 30_000 }).toBe('ready');
+  await expect.poll(async () => (await client.get(up, 'two'))?.state).toBe('ready');
   expect(await daemon.isReady()).toBe(true);
 });
 

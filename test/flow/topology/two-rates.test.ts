@@ -32,7 +32,9 @@ async function crewOf(url: string, name: string) {
   );
   /** So many have started, and all others wait. */
   const haveStarted = async (count: number) => {
-    await expect.poll(() => client.queues.get(name), patience).toMatchObject({ waiting: JOBS - count, running: 0 });
+    await expect
+      .poll(() => client.queues.get(name), patience)
+      .toMatchObject({ waiting: JOBS - count, ready: 0, running: 0 });
     expect(starts).toHaveLength(count);
   };
   await haveStarted(8);

@@ -7,7 +7,6 @@ import type { Handler, HandlerContext } from '../../../src/worker/run/handlers.t
 import { useLibrary } from '../../support/library.ts';
 
 const { keys } = partitionRef('duestream', { queue: 'calls', partition: 0, layoutGeneration: 0 });
-const patience = { timeout: 20_000, interval: 20 };
 const priced = defineQueue('calls', { rate: '1/s', costs: true });
 const library = useLibrary();
 
@@ -26,9 +25,9 @@ test('what a job costs above its turn keeps others waiting, until its handler sa
   };
   await library.work(priced, handler, { workers: 1 });
   await library.client.schedule(priced, {}, { id: 'a', cost: 600 });
-  await expect.poll(() => starts, patience).toEqual(['a']);
+  await expect.poll(() => starts).toEqual(['a']);
   await library.client.schedule(priced, {}, { id: 'b' });
-  await expect.poll(async () => (await library.client.get(priced, 'b'))?.state, patience).toBe('waiting');
+  await expect.poll(async () => (await library.client.get(priced, 'b'))?.state).toBe('waiting');
   const report = await library.client.get(priced, 'b');
   const [obstacle] = report?.waitsFor?.obstacles ?? [];
   const waitMs = obstacle?.kind === 'rate' ? obstacle.untilMs - (report?.nowMs ?? 0) : 0;
@@ -38,9 +37,9 @@ test('what a job costs above its turn keeps others waiting, until its handler sa
     untold: 'costs',
   });
   expect(await context?.spent(0)).toBe(true);
-  await expect.poll(() => starts, patience).toEqual(['a', 'b']);
+  await expect.poll(() => starts).toEqual(['a', 'b']);
   end?.();
-  await expect.poll(async () => (await library.client.get(priced, 'a'))?.state, patience).toBe('done');
+  await expect.poll(async () => (await library.client.get(priced, 'a'))?.state).toBe('done');
   expect(await context?.spent(9)).toBe(false);
   await expect(context?.spent(1001)).rejects.toThrow('spent is 1001; allowed: a whole number from 0 to 1000');
 });

@@ -38,16 +38,14 @@ const idsOf = (some: readonly { readonly id?: string }[]) => some.map(({ id }) =
 const isOf = (jobs: readonly { readonly id?: string }[]) => idsOf(jobs).filter((id) => id.startsWith('m'));
 /** Each job once, however it ended. */
 const over = ({ of }: Heard) => [...new Set(idsOf([...of('job.completed'), ...of('job.dead')]))];
-/** Adoption takes up to 7 s. */
-const ADOPTED = { timeout: 15_000 };
 const OPTIONS = { ...QUICK, concurrency: 2, attempts: 1 };
 
 /** All eight end, and six more, with two at once. */
 async function expectAllOver(heard: Heard, running: () => number): Promise<void> {
-  await expect.poll(() => over(heard), ADOPTED).toEqual(idsOf(NEIGHBOURS));
+  await expect.poll(() => over(heard)).toEqual(idsOf(NEIGHBOURS));
   const before = running();
   await line.plan(...line.many(6, 'm'));
-  await expect.poll(() => isOf(heard.of('job.completed')), ADOPTED).toHaveLength(6);
+  await expect.poll(() => isOf(heard.of('job.completed'))).toHaveLength(6);
   expect([before, running()]).toEqual([0, 0]);
 }
 
@@ -68,7 +66,7 @@ function counted(body: (id: string) => unknown) {
   };
 }
 
-describe('a function of ours that throws once', { timeout: 60_000 }, () => {
+describe('a function of ours that throws once', () => {
   it.each([
     ['as it makes what the handler gets', () => vi.mocked(startedJob).mockImplementationOnce(fault), ['unjudged']],
     ['as it makes the mark of an end', () => vi.mocked(endMark).mockImplementationOnce(fault), ['unjudged']],
@@ -97,7 +95,7 @@ describe('a function of ours that throws once', { timeout: 60_000 }, () => {
     vi.mocked(endMark).mockImplementationOnce(fault);
     await line.plan(...NEIGHBOURS);
     await worker.start();
-    await expect.poll(() => ended.toSorted(), ADOPTED).toEqual([...NEIGHBOURS.slice(1).map(() => 'done'), 'unjudged']);
+    await expect.poll(() => ended.toSorted()).toEqual([...NEIGHBOURS.slice(1).map(() => 'done'), 'unjudged']);
   });
 
   it('as it writes down why a handler failed: that job alone is a dead letter', async () => {

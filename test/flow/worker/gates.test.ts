@@ -40,13 +40,10 @@ async function hold(options: QueueOptions, { workers = 2, slots = 10 } = {}) {
   };
   const drain = async (count: number) => {
     await expect
-      .poll(
-        () => {
-          release();
-          return started.length;
-        },
-        { timeout: 60_000 },
-      )
+      .poll(() => {
+        release();
+        return started.length;
+      })
       .toBe(count);
     release();
   };
@@ -60,7 +57,7 @@ describe('a limit', () => {
   test('of the queue holds over two workers, and what has no place waits', async () => {
     const line = await hold({ concurrency: 3 });
     await library.client.scheduleMany(line.queue, many(20));
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => line.running.size).toBe(3);
     await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(17);
     const totals = await queueReport({ redis: library.redis, namespace: NAMESPACE }, 'work');
     expect(totals).toMatchObject({ scheduled: 0, waiting: 17, ready: 0, running: 3 });
@@ -78,7 +75,7 @@ describe('a limit', () => {
       line.queue,
       many(12, (nth) => ({ group: `g${nth % 3}` })),
     );
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => line.running.size).toBe(3);
     await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(9);
     const { moves, reasons } = await whyNothingMoves({ redis: library.redis, namespace: NAMESPACE }, 'work', 10_000);
     expect({ moves, reasons }).toMatchObject({ moves: true, reasons: [{ code: 'waiting', heldBy: 'group-full' }] });
@@ -97,7 +94,7 @@ describe('a limit', () => {
   test('is set, raised and taken back while jobs wait', async () => {
     const line = await hold({});
     await library.client.scheduleMany(line.queue, many(4));
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
+    await expect.poll(() => line.running.size).toBe(4);
     await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 2 });
     await library.client.scheduleMany(
       line.queue,
@@ -106,13 +103,13 @@ describe('a limit', () => {
     await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(10);
     // What ran goes on and counts: nothing starts until fewer than two run.
     line.release('j000', 'j001');
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => line.running.size).toBe(2);
     line.release('j002');
-    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(5);
+    await expect.poll(() => line.started.length).toBe(5);
     await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 4 });
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
+    await expect.poll(() => line.running.size).toBe(4);
     await setQueue(library.redis, { namespace: NAMESPACE, queue: 'work', concurrency: 0 });
-    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(14);
+    await expect.poll(() => line.started.length).toBe(14);
     await line.drain(14);
   });
 });
@@ -131,10 +128,10 @@ describe('a group', () => {
     await library.client.scheduleMany(line.queue, inGroups(['acme', 'pro-a', 'pro-max-a', 'free'], 5));
     const runningOf = (group: string) => [...line.running.keys()].filter((id) => id.startsWith(`{${group}}`)).length;
     const running = () => ['acme', 'pro-a', 'pro-max-a', 'free'].map(runningOf);
-    await expect.poll(running, { timeout: 20_000 }).toEqual([3, 2, 5, 1]);
+    await expect.poll(running).toEqual([3, 2, 5, 1]);
     const of = { namespace: NAMESPACE, queue: 'work' };
     expect(await setGroup(library.redis, { ...of, group: 'acme', limits: { concurrency: 4 } })).toBeDefined();
-    await expect.poll(running, { timeout: 20_000 }).toEqual([4, 2, 5, 1]);
+    await expect.poll(running).toEqual([4, 2, 5, 1]);
     // What its definition says cannot be unset, only overridden.
     expect(await setGroup(library.redis, { ...of, group: 'pro-*' })).toBeUndefined();
     expect(await setGroup(library.redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBeDefined();
@@ -144,10 +141,10 @@ describe('a group', () => {
     line.release(first);
     await expect.poll(() => line.running.has(first)).toBe(false);
     await library.client.schedule(line.queue, {}, { id: 'last', group: 'other' });
-    await expect.poll(() => line.running.has('{other}last'), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => line.running.has('{other}last')).toBe(true);
     expect(runningOf('pro-a')).toBe(1);
     line.release(second);
-    await expect.poll(() => line.started.filter((id) => id.startsWith('{pro-a}')).length, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => line.started.filter((id) => id.startsWith('{pro-a}')).length).toBe(3);
     await line.drain(21);
   });
 
@@ -159,7 +156,7 @@ describe('a group', () => {
     await worker.start();
     const before = performance.now();
     await library.client.scheduleMany(queue, inGroups(['a', 'b'], 3));
-    await expect.poll(() => at.size, { timeout: 20_000 }).toBe(6);
+    await expect.poll(() => at.size).toBe(6);
     for (const group of ['a', 'b']) {
       const times = [0, 1, 2].map((nth) => (at.get(`{${group}}j00${nth}`) ?? 0) - before);
       // The first was let through after the call began, and each rate may be ahead by 50 ms.
@@ -171,11 +168,9 @@ describe('a group', () => {
   test('with a weight of three has three turns where another has one', async () => {
     const line = await hold({ concurrency: 1, groups: { big: { weight: 3 } } }, { workers: 1 });
     await library.client.schedule(line.queue, {}, { id: 'first' });
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => line.running.size).toBe(1);
     await library.client.scheduleMany(line.queue, inGroups(['big', 'small'], 9));
-    await expect
-      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
-      .toBe(18);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(18);
     await line.drain(19);
     const big = line.started.slice(1, 13).filter((id) => id.startsWith('{big}'));
     expect(big).toHaveLength(9);
@@ -199,19 +194,17 @@ describe('a group', () => {
       library.onEnd(() => worker.stop());
       await worker.start();
       await library.client.schedule(queue, {}, { id: 'refused', group: 'a' });
-      await expect.poll(() => saidMs, { timeout: 20_000 }).toBeGreaterThan(0);
-      await expect
-        .poll(() => library.client.get('work', '{a}refused'), { timeout: 20_000 })
-        .toMatchObject({ state: 'scheduled' });
+      await expect.poll(() => saidMs).toBeGreaterThan(0);
+      await expect.poll(() => library.client.get('work', '{a}refused')).toMatchObject({ state: 'scheduled' });
       if (scope === 'queue') {
         const refs = [0, 1].map((partition) =>
           partitionRef(NAMESPACE, { queue: 'work', partition, layoutGeneration: 0 }),
         );
         const closings = () => Promise.all(refs.map(({ keys }) => library.redis.hget(keys.meta, 'closing')));
-        await expect.poll(closings, { timeout: 20_000 }).toEqual(['it said 429', 'it said 429']);
+        await expect.poll(closings).toEqual(['it said 429', 'it said 429']);
       }
       await library.client.scheduleMany(queue, inGroups(['a', 'b', 'c', 'd'], 1));
-      await expect.poll(() => at.size, { timeout: 20_000 }).toBe(5);
+      await expect.poll(() => at.size).toBe(5);
       const early = ['b', 'c', 'd'].filter((group) => (at.get(`{${group}}j000`) ?? 0) - saidMs < 800);
       expect((at.get('{a}j000') ?? 0) - saidMs).toBeGreaterThanOrEqual(800);
       if (scope === 'queue') expect(early).toEqual([]);
@@ -223,20 +216,16 @@ describe('a job in line', () => {
   test('is listed, edited, put off and cancelled like one that is scheduled', async () => {
     const line = await hold({ concurrency: 1 });
     await library.client.scheduleMany(line.queue, many(5));
-    await expect
-      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
-      .toBe(4);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(4);
     const { jobs } = await library.client.list('work', { state: 'waiting' });
     expect(jobs.map(({ id, state }) => [id, state])).toEqual([1, 2, 3, 4].map((nth) => [`j00${nth}`, 'waiting']));
     expect(await library.client.get('work', 'j003')).toMatchObject({ state: 'waiting' });
     expect(await library.client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
     expect(await library.client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
     expect(await library.client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
-    await expect
-      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
-      .toBe(2);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(2);
     line.release();
-    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => line.started.length).toBe(2);
     expect(line.started[1]).toBe('j004');
     await line.drain(3);
     expect(line.started).toEqual(['j000', 'j004', 'j003']);
@@ -245,12 +234,10 @@ describe('a job in line', () => {
   test('of high priority comes before those that wait for as long', async () => {
     const line = await hold({ concurrency: 1, fair: true });
     await library.client.schedule(line.queue, {}, { id: 'first' });
-    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => line.running.size).toBe(1);
     await library.client.scheduleMany(line.queue, many(3));
     await library.client.schedule(line.queue, {}, { id: 'urgent', priority: 'high' });
-    await expect
-      .poll(async () => (await library.client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
-      .toBe(4);
+    await expect.poll(async () => (await library.client.count('work', { state: 'waiting' })).count).toBe(4);
     await line.drain(5);
     expect(line.started.slice(0, 2)).toEqual(['first', 'urgent']);
   });

@@ -15,7 +15,6 @@ import { publishedCopy } from '../../chaos/faults/copies.mjs';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const ref = partitionRef('duestream', { queue: 'reports', partition: 0, layoutGeneration: 0 });
-const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let redis: Redis;
 let daemon: Daemon;
@@ -60,7 +59,7 @@ async function work(queue = reports(), answer: (data: { fails?: number }) => unk
   await worker.start();
 }
 const statusOf = async (id: string) => (await producer.get('reports', id))?.state;
-const until = (id: string, status: string) => expect.poll(() => statusOf(id), patience).toBe(status);
+const until = (id: string, status: string) => expect.poll(() => statusOf(id)).toBe(status);
 
 describe('a result', () => {
   test('is what the handler returned, sync or not, and is told as long as it is kept', async () => {
@@ -182,7 +181,7 @@ describe('the account of a start', () => {
     await work(reports(), () => held);
     await producer.schedule(reports(), { fails: 1 }, { id: 'a', at: new Date(Date.now() - 60_000) });
     await until('a', 'running');
-    await expect.poll(async () => (await producer.get('reports', 'a'))?.attempts, patience).toBe(2);
+    await expect.poll(async () => (await producer.get('reports', 'a'))?.attempts).toBe(2);
     const running = await producer.get('reports', 'a');
     expect(sumOf(running?.account)).toBe(running?.account?.lateMs);
     const first = running?.history[0]?.account;
@@ -200,7 +199,7 @@ describe('the account of a start', () => {
     const waits = async (id: string) => {
       const fromMs = await serverMs();
       await producer.schedule(reports(), {}, { id });
-      await expect.poll(async () => (await serverMs()) - fromMs, patience).toBeGreaterThan(2000);
+      await expect.poll(async () => (await serverMs()) - fromMs).toBeGreaterThan(2000);
     };
     await producer.queues.pause('reports', { reason: 'the printer moves' });
     await waits('paused');
@@ -217,7 +216,7 @@ describe('the account of a start', () => {
     await until('alone', 'done');
     // The leader looks at the registry when a worker comes.
     const alone = async () => (await producer.get('reports', 'alone'))?.account?.parts.map(({ cause }) => cause);
-    await expect.poll(alone, patience).toContain('no-worker');
+    await expect.poll(alone).toContain('no-worker');
   });
 
   test('is passed over by processes of version 0.2.0, and missing where one of them has run the job', async () => {

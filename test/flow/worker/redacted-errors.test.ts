@@ -13,7 +13,6 @@ import { inBatches } from '../../../src/worker/run/batch.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const SECRET = 'ann@example.org';
-const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let daemon: Daemon;
 let producer: Client;
@@ -53,7 +52,7 @@ async function dies(queue = mails(), thrown: (to: string) => unknown = (to) => n
   worker.events.on('job.dead', ({ error }) => errors.push(error));
   await worker.start();
   await producer.schedule(queue, { to: SECRET }, { id: 'a' });
-  await expect.poll(async () => (await producer.get(queue, 'a'))?.state, patience).toBe('dead');
+  await expect.poll(async () => (await producer.get(queue, 'a'))?.state).toBe('dead');
   const { dead, past } = partitionKeys({ namespace: 'duestream', queue: 'mails', partition: 0 });
   const redis = await server.client();
   const [[, fields = []] = []] = await redis.xrange(dead, '-', '+');
@@ -108,7 +107,7 @@ test('what a handler says of a batch names no other job of it either: errors, re
   const told = async (id: string) => JSON.stringify({ ...(await producer.get(queue, id)), data: undefined });
   const HIDDEN = '[redacted] [redacted] [redacted]';
   for (const [id, said] of Object.entries({ a: 'no mail to', b: 'no mail to', c: 'locked:' })) {
-    await expect.poll(() => told(id), patience).toContain(`${said} ${HIDDEN}`);
+    await expect.poll(() => told(id)).toContain(`${said} ${HIDDEN}`);
     expect(await told(id)).toContain(`beside ${HIDDEN}`);
     expect(await told(id)).not.toContain('@example');
   }
@@ -141,7 +140,7 @@ test('of a record that cannot be read nothing is quoted', async () => {
   await redis.zadd(scheduled, Date.now(), 'j:a');
   worker = createWorker(mails(), () => undefined, { redis: server.url });
   await worker.start();
-  await expect.poll(async () => (await producer.get(mails(), 'a'))?.state, patience).toBe('dead');
+  await expect.poll(async () => (await producer.get(mails(), 'a'))?.state).toBe('dead');
   expect(await producer.get(mails(), 'a')).toMatchObject({
     reason: 'unreadable-record',
     history: [{ message: 'the record cannot be read, and is not quoted because its queue redacts data' }],

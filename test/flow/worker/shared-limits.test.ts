@@ -29,9 +29,8 @@ interface Seen {
 }
 const nothing = (): Seen => ({ starts: [], running: 0, most: 0, until: async () => undefined });
 const many = (count: number) => Array.from({ length: count }, (_, nth) => ({ data: { nth }, id: `j${nth}` }));
-const TIMEOUT = { timeout: 60_000 };
 
-test('two queues never run more than the concurrency that they share, and all of their jobs run', TIMEOUT, async () => {
+test('two queues never run more than the concurrency that they share, and all of their jobs run', async () => {
   await library.client.limits.set('places', { concurrency: 3 });
   const [seen, doors] = [nothing(), [] as (() => void)[]];
   seen.until = () => new Promise<void>((resolve) => doors.push(resolve));
@@ -44,17 +43,17 @@ test('two queues never run more than the concurrency that they share, and all of
     .poll(() => {
       for (const open of doors.splice(0)) open();
       return seen.starts.length;
-    }, TIMEOUT)
+    })
     .toBe(30);
   for (const open of doors.splice(0)) open();
   expect(seen.most).toBeLessThanOrEqual(3);
   expect(new Set(seen.starts)).toEqual(new Set(['mails', 'reminders']));
   const [limit] = await library.client.limits.list();
   expect(limit).toMatchObject({ name: 'places', text: '3 at once', queues: ['mails', 'reminders'] });
-  await expect.poll(async () => (await library.client.limits.list())[0]?.lent, TIMEOUT).toBe(0);
+  await expect.poll(async () => (await library.client.limits.list())[0]?.lent).toBe(0);
 });
 
-test('a rate that two queues share takes as long for both as for one', TIMEOUT, async () => {
+test('a rate that two queues share takes as long for both as for one', async () => {
   await library.client.limits.set('provider', { rate: '20/s' });
   const seen = nothing();
   const mails = await work('mails', ['provider'], seen);
@@ -65,30 +64,30 @@ test('a rate that two queues share takes as long for both as for one', TIMEOUT, 
   const beganMs = performance.now();
   await library.client.scheduleMany(mails, many(20));
   await library.client.scheduleMany(reminders, many(20));
-  await expect.poll(() => times.length, TIMEOUT).toBe(40);
+  await expect.poll(() => times.length).toBe(40);
   // 40 starts: 1 of the burst, 7 of 350 ms, and 32 others of 50 ms each.
   expect(Math.max(...times) - beganMs).toBeGreaterThan(32 * 50);
 });
 
-test('a limit that is set anew holds at once, and one that a queue names stays', TIMEOUT, async () => {
+test('a limit that is set anew holds at once, and one that a queue names stays', async () => {
   await library.client.limits.set('places', { concurrency: 1 });
   const [seen, doors] = [nothing(), [] as (() => void)[]];
   seen.until = () => new Promise<void>((resolve) => doors.push(resolve));
   const mails = await work('mails', ['places'], seen);
   await library.lead();
   await library.client.scheduleMany(mails, many(6));
-  await expect.poll(() => seen.running, TIMEOUT).toBe(1);
+  await expect.poll(() => seen.running).toBe(1);
   await expect(library.client.limits.remove('places')).rejects.toThrow(
     /limit places is named by mails; nothing was changed/,
   );
   expect(await library.client.limits.set('places', { concurrency: 4 })).toMatchObject({ status: 'changed' });
   expect(await library.client.limits.set('places', { concurrency: 4 })).toMatchObject({ status: 'same' });
-  await expect.poll(() => seen.running, TIMEOUT).toBe(4);
+  await expect.poll(() => seen.running).toBe(4);
   expect(seen.most).toBe(4);
   expect(await library.redis.hget(limitKeys('duestream', 'places').ledger, 'rule')).toBe('2 c 0.000 4');
   seen.until = async () => undefined;
   for (const open of doors.splice(0)) open();
-  await expect.poll(() => seen.starts.length, TIMEOUT).toBe(6);
+  await expect.poll(() => seen.starts.length).toBe(6);
 });
 
 test('a queue that names a limit which is not defined is refused, with what to do', async () => {
@@ -109,7 +108,7 @@ test('an at-most-once queue may name a rate, and no concurrency, with the reason
   await expect(library.client.schedule(views, {})).resolves.toBeDefined();
 });
 
-test('a job that waits for a shared limit says so, and so does the account of its start', TIMEOUT, async () => {
+test('a job that waits for a shared limit says so, and so does the account of its start', async () => {
   await library.client.limits.set('places', { concurrency: 1 });
   const [seen, doors] = [nothing(), [] as (() => void)[]];
   seen.until = () => new Promise<void>((resolve) => doors.push(resolve));
@@ -117,20 +116,20 @@ test('a job that waits for a shared limit says so, and so does the account of it
   const reminders = await work('reminders', ['places'], seen);
   await library.lead();
   await library.client.schedule(mails, {}, { id: 'a' });
-  await expect.poll(() => seen.running, TIMEOUT).toBe(1);
+  await expect.poll(() => seen.running).toBe(1);
   await library.client.schedule(reminders, {}, { id: 'b' });
   const obstacles = async () => (await library.client.get(reminders, 'b'))?.waitsFor?.obstacles;
-  await expect.poll(obstacles, TIMEOUT).toEqual([{ kind: 'shared', limits: ['places'] }]);
+  await expect.poll(obstacles).toEqual([{ kind: 'shared', limits: ['places'] }]);
   const waits = await library.client.get(reminders, 'b');
   expect(waits && (await startEstimateOf({ redis: library.redis, namespace: 'duestream' }, waits))).toMatchObject({
     untold: 'shared',
     text: expect.stringContaining('it shares a limit with other queues'),
   });
-  await expect.poll(async () => (await library.redis.keys('*:looks')).length, TIMEOUT).toBeGreaterThan(0);
+  await expect.poll(async () => (await library.redis.keys('*:looks')).length).toBeGreaterThan(0);
   for (const open of doors.splice(0)) open();
-  await expect.poll(() => seen.starts.length, TIMEOUT).toBe(2);
+  await expect.poll(() => seen.starts.length).toBe(2);
   const account = async () => (await library.client.get(reminders, 'b'))?.account?.parts.map(({ cause }) => cause);
-  await expect.poll(account, TIMEOUT).toContain('shared');
+  await expect.poll(account).toContain('shared');
   for (const open of doors.splice(0)) open();
 });
 

@@ -27,7 +27,6 @@ async function work(options: QueueOptions, handle: (id: string, attempt: number)
 const stepsOf = (group: string, count: number) =>
   Array.from({ length: count }, (_, nth) => ({ id: `step-${nth + 1}`, data: {}, group }));
 const ofGroup = (starts: readonly string[], group: string) => starts.filter((start) => start.startsWith(`{${group}}`));
-const patience = { timeout: 30_000 };
 
 test('jobs of a group run in the order of their calls over retries, whatever their ids, and groups go on', async () => {
   await library.lead();
@@ -35,7 +34,7 @@ test('jobs of a group run in the order of their calls over retries, whatever the
     if (/step-(2|5)$/.test(id) && attempt === 1) throw new Error('not yet');
   });
   await library.client.scheduleMany(queue, [...stepsOf('a', 12), ...stepsOf('b', 12)]);
-  await expect.poll(() => starts.length, patience).toBe(28);
+  await expect.poll(() => starts.length).toBe(28);
   for (const group of ['a', 'b']) {
     const expected = Array.from({ length: 12 }, (_, nth) => nth + 1).flatMap((step) => {
       const id = `{${group}}step-${step}`;
@@ -43,7 +42,7 @@ test('jobs of a group run in the order of their calls over retries, whatever the
     });
     expect(ofGroup(starts, group)).toEqual(expected);
   }
-  await expect.poll(() => library.redis.hkeys(keys.order), patience).toEqual([' a', ' b']);
+  await expect.poll(() => library.redis.hkeys(keys.order)).toEqual([' a', ' b']);
 });
 
 test('a job that waits says who has its group, and a job that is put off says who waits for it', async () => {
@@ -52,8 +51,8 @@ test('a job that waits says who has its group, and a job that is put off says wh
     if (id === '{a}step-1') throw new Error('not yet');
   });
   await library.client.scheduleMany(queue, stepsOf('a', 3));
-  await expect.poll(async () => (await library.client.get(queue, '{a}step-3'))?.state, patience).toBe('waiting');
-  await expect.poll(async () => (await library.client.get(queue, '{a}step-1'))?.state, patience).toBe('scheduled');
+  await expect.poll(async () => (await library.client.get(queue, '{a}step-3'))?.state).toBe('waiting');
+  await expect.poll(async () => (await library.client.get(queue, '{a}step-1'))?.state).toBe('scheduled');
   const keeper = { id: '{a}step-1', attempt: 2 };
   expect((await library.client.get(queue, '{a}step-2'))?.waitsFor?.obstacles).toMatchObject([
     { kind: 'group-kept', keeper },
@@ -61,7 +60,7 @@ test('a job that waits says who has its group, and a job that is put off says wh
   expect(await library.client.groups.get(queue, 'a')).toMatchObject({ running: 0, waiting: 2, keeper });
   // More than one of a group at a time is refused in such a queue, so nobody is told to set it.
   const reasons = async () => (await library.client.queues.why(queue)).reasons;
-  await expect.poll(reasons, patience).toContainEqual(
+  await expect.poll(reasons).toContainEqual(
     expect.objectContaining({
       text: expect.stringContaining('each of their groups is held by a job that is not over yet'),
       advice: `each starts when its turn comes; to see who holds them: duestream groups ls ${queue.name} --top`,
@@ -71,7 +70,7 @@ test('a job that waits says who has its group, and a job that is put off says wh
   expect(later).toMatchObject({ status: 'rescheduled', waitingBehind: 2 });
   expect(starts).toEqual(['{a}step-1#1']);
   await library.client.cancel(queue, '{a}step-1');
-  await expect.poll(() => starts, patience).toEqual(['{a}step-1#1', '{a}step-2#1', '{a}step-3#1']);
+  await expect.poll(() => starts).toEqual(['{a}step-1#1', '{a}step-2#1', '{a}step-3#1']);
   expect(await library.client.groups.get(queue, 'a')).toMatchObject({ keeper: undefined });
 });
 
@@ -82,10 +81,8 @@ test('a dead letter holds its group until it is replayed, if the queue says so',
     if (id === '{a}step-1' && !isMended) throw new Unrecoverable('wrong');
   });
   await library.client.scheduleMany(queue, [...stepsOf('a', 2), ...stepsOf('b', 2)]);
-  await expect
-    .poll(async () => (await library.client.groups.get(queue, 'a')).keeper?.deadLetter, patience)
-    .toBeDefined();
-  await expect.poll(() => ofGroup(starts, 'b').length, patience).toBe(2);
+  await expect.poll(async () => (await library.client.groups.get(queue, 'a')).keeper?.deadLetter).toBeDefined();
+  await expect.poll(() => ofGroup(starts, 'b').length).toBe(2);
   expect(ofGroup(starts, 'a')).toEqual(['{a}step-1#1']);
   isMended = true;
   const { deadLetters } = await library.client.deadLetters.list(queue);
@@ -94,7 +91,7 @@ test('a dead letter holds its group until it is replayed, if the queue says so',
     deadLetters.map(({ deadLetter }) => deadLetter),
   );
   expect(replayed).toMatchObject({ status: 'scheduled', place: 'first' });
-  await expect.poll(() => ofGroup(starts, 'a'), patience).toEqual(['{a}step-1#1', '{a}step-1#2', '{a}step-2#1']);
+  await expect.poll(() => ofGroup(starts, 'a')).toEqual(['{a}step-1#1', '{a}step-1#2', '{a}step-2#1']);
 });
 
 describe('refused is', () => {
@@ -139,14 +136,14 @@ describe('beside processes of 0.2.0', { timeout: 120_000 }, () => {
 
   test('an older leader is replaced, older workers start nothing, and order holds', async () => {
     const ran = await older('accounts', 'leader');
-    await expect.poll(() => library.redis.exists(keys.leader), patience).toBe(1);
+    await expect.poll(() => library.redis.exists(keys.leader)).toBe(1);
     const before = await library.redis.get(keys.leader);
     await library.lead();
     const { queue, starts } = await work({ perGroup: ORDER }, (id, attempt) => {
       if (id.endsWith('step-2') && attempt === 1) throw new Error('not yet');
     });
     await library.client.scheduleMany(queue, stepsOf('a', 6));
-    await expect.poll(() => starts.length, { timeout: 60_000 }).toBe(7);
+    await expect.poll(() => starts.length).toBe(7);
     const ids = ['1#1', '2#1', '2#2', '3#1', '4#1', '5#1', '6#1'].map((step) => `{a}step-${step}`);
     expect(starts).toEqual(ids);
     expect(ran).toEqual([]);
@@ -158,13 +155,13 @@ describe('beside processes of 0.2.0', { timeout: 120_000 }, () => {
     const ran = await older('accounts', 'worker');
     const { queue, starts } = await work({ perGroup: ORDER });
     await library.client.schedule(queue, {}, { group: 'a', id: '1' });
-    await expect.poll(() => starts, patience).toEqual(['{a}1#1']);
+    await expect.poll(() => starts).toEqual(['{a}1#1']);
     const share = await library.redis.hget(keys.meta, 'gates');
     // As an older `queues set`, and an older `resume`.
     await library.redis.hset(keys.meta, 'gates', '0 1 0 1');
-    await expect.poll(() => library.redis.hget(keys.meta, 'gates'), patience).toBe(share);
+    await expect.poll(() => library.redis.hget(keys.meta, 'gates')).toBe(share);
     await library.redis.hdel(keys.meta, 'paused');
-    await expect.poll(() => library.redis.hget(keys.meta, 'paused'), patience).toMatch(/^!/);
+    await expect.poll(() => library.redis.hget(keys.meta, 'paused')).toMatch(/^!/);
     expect(ran).toEqual([]);
   });
 

@@ -5,7 +5,6 @@ import { partitionRef } from '../../../src/redis/keys.ts';
 import { useLibrary, useOlder } from '../../support/library.ts';
 
 const { keys } = partitionRef('duestream', { queue: 'accounts', partition: 0, layoutGeneration: 0 });
-const patience = { timeout: 20_000, interval: 20 };
 /** Ten in 100 ms, and six at once with one in a minute after that. */
 const BOTH = [
   { limit: 100, per: '1s', burst: 2 },
@@ -27,8 +26,8 @@ test('two rates that a definition has hold, and whoever asks is told of both', a
   await library.lead();
   const starts = await work(queue);
   await library.client.scheduleMany(queue, many(9));
-  await expect.poll(() => starts.length, patience).toBe(6);
-  await expect.poll(async () => (await library.client.queues.get('accounts')).waiting, patience).toBe(3);
+  await expect.poll(() => starts.length).toBe(6);
+  await expect.poll(async () => (await library.client.queues.get('accounts')).waiting).toBe(3);
   const { limits } = await library.client.queues.get('accounts');
   expect(limits).toMatchObject({
     text: '100/s, burst 2 and 1/m, burst 6',
@@ -45,7 +44,7 @@ test('two rates that a definition has hold, and whoever asks is told of both', a
   expect(starts).toHaveLength(6);
   // One rate again: it comes from a command, and holds for all.
   await library.client.queues.set('accounts', { rate: '100/s' });
-  await expect.poll(() => starts.length, patience).toBe(9);
+  await expect.poll(() => starts.length).toBe(9);
   expect(await library.redis.hget(keys.meta, 'paused')).toBeNull();
 });
 
@@ -69,13 +68,13 @@ describe('beside a process of 0.2.0', { timeout: 120_000 }, () => {
 
   test('its leader is replaced, its worker starts nothing, and all jobs start', async () => {
     const ran = await older('accounts', 'leader');
-    await expect.poll(() => library.redis.exists(keys.leader), patience).toBe(1);
+    await expect.poll(() => library.redis.exists(keys.leader)).toBe(1);
     await library.lead();
     // A job that it reads and hands back costs a turn of the second rate, which it does not know.
     const queue = defineQueue('accounts', { rate: [BOTH[0], { limit: 600, per: '1m', burst: 6 }] });
     const starts = await work(queue);
     await library.client.scheduleMany(queue, many(9));
-    await expect.poll(() => starts.length, { timeout: 60_000 }).toBe(9);
+    await expect.poll(() => starts.length).toBe(9);
     expect(ran).toEqual([]);
     await expect(library.client.queues.set('accounts', { rate: ['1/s', '30/m'] })).rejects.toThrow(
       'queue accounts cannot have two rates while',
