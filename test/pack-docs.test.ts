@@ -81,7 +81,7 @@ beforeAll(async () => {
   installed = unpack(packed, BESIDE);
   writeFileSync(join(packed.folder, 'package.json'), '{ "private": true, "type": "module" }');
   for (const [name, text] of Object.entries(OF_THE_READER)) writeFileSync(join(packed.folder, name), text);
-}, 120_000);
+});
 afterAll(() => rmSync(packed.folder, { recursive: true, force: true }));
 
 const pages = () => packed.paths.filter((path) => path.endsWith('.md'));

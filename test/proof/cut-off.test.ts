@@ -120,7 +120,7 @@ const CROWDS: readonly List[] = [
 const begin: List = parse('elect 0 0 0');
 
 for (const { title, commands, isNew } of asked) {
-  test(`cut off anywhere and called again: ${title}`, { timeout: 120_000 }, async () => {
+  test(`cut off anywhere and called again: ${title}`, async () => {
     for (const crowd of CROWDS)
       expect(await cut([...begin, ...crowd, ...commands], isNew ? undefined : isChanged)).toEqual([]);
     passed += 1;

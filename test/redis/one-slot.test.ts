@@ -19,7 +19,7 @@ let cluster: ClusterOfTests;
 
 beforeAll(async () => {
   cluster = await startCluster({ replicas: false });
-}, 120_000);
+});
 afterAll(() => cluster?.stop());
 
 const node = (): Redis => {

@@ -243,4 +243,4 @@ test('a server that goes away while jobs run is told in our words, and so is eve
     await Promise.all([producer.close(), worker.stop({ shutdown: 0 }), daemon.stop()]);
     await own.stop();
   }
-}, 60_000);
+});

@@ -12,7 +12,7 @@ beforeAll(async () => {
   // As before there was anything to subscribe: they may ask, and nothing else.
   const rights = ['+sentinel|get-master-addr-by-name', '+sentinel|sentinels'];
   for (const { client } of group.sentinels) await client.call('ACL', 'SETUSER', USER, 'on', '>secret', ...rights);
-}, 120_000);
+});
 afterEach(() => {
   for (const redis of opened.splice(0)) close(redis);
 });
@@ -51,7 +51,7 @@ test('a primary that froze is left by idle connections too, with or without the 
   expect(await redis.set('{due}', 'kept')).toBe('OK');
   await until(async () => String(await frozen?.client.call('ROLE')).startsWith('slave'));
   expect(await limited.get('{due}')).toBe('kept');
-}, 120_000);
+});
 
 test('all connections of a process share one listener per sentinel, which goes with the last of them', async () => {
   const all = await Promise.all([open(group.url), open(group.url), open(group.url)]);
@@ -61,4 +61,4 @@ test('all connections of a process share one listener per sentinel, which goes w
   await until(() => all[0]?.status === 'reconnecting');
   for (const redis of all) close(redis);
   await until(async () => (await followers()).every((count) => count === 0));
-}, 60_000);
+});

@@ -22,7 +22,7 @@ const opened: Redis[] = [];
 beforeAll(async () => {
   const sentinelArgs = [`requirepass ${SECRET}`];
   place = await startSentinel({ sentinels: 3, sentinelArgs, sentinelPassword: SECRET });
-}, 120_000);
+});
 afterEach(() => {
   for (const redis of opened.splice(0)) close(redis);
 });
@@ -142,7 +142,7 @@ describe('after a failover', () => {
       expect(await portOf(redis)).toBe(after);
     }
     expect([...kinds].every((kind) => ['readonly', 'lost', 'away'].includes(kind))).toBe(true);
-  }, 90_000);
+  });
 
   test('a connection to a server that became a replica dials again after its first refused write', async () => {
     const redis = open(own());
@@ -155,7 +155,7 @@ describe('after a failover', () => {
     await closed;
     await server?.client.call('REPLICAOF', 'NO', 'ONE');
     await whenReady(redis, 60_000);
-  }, 90_000);
+  });
 });
 
 test('with all sentinels gone, a connection that stands goes on, and a new one says why it cannot', async () => {

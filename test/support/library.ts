@@ -85,7 +85,7 @@ export function useOlder(library: ReturnType<typeof useLibrary>) {
   beforeAll(() => {
     copy = publishedCopy(root) ?? '';
     copyFileSync(join(root, 'test/fixtures/order-actor.mjs'), join(copy, 'order-actor.mjs'));
-  }, 60_000);
+  });
 
   /** @returns the ids of what it runs, as it runs them */
   return async function older(queue: string, role: 'leader' | 'worker'): Promise<readonly string[]> {

@@ -58,7 +58,7 @@ export function useProcesses() {
   beforeAll(async () => {
     await build();
     folder = mkdtempSync(join(tmpdir(), 'due-run-'));
-  }, 120_000);
+  });
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') for (const process of all) console.error(lastWords(process));
     await Promise.all(all.map((process) => process.end('SIGKILL')));

@@ -254,7 +254,7 @@ describe('the login of an application', () => {
     });
     for (const text of await Promise.all(ends)) expect(text).toContain('event: bye\ndata: {"code":"revoked"}');
     expect(reasons).toContain('the store is gone');
-  }, 60_000);
+  });
 
   test('is a function, and none of a daemon', () => {
     const make = (given: object) => () => createDashboard({ redis: api.redis.url, ...given });

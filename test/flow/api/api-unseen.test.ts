@@ -151,7 +151,7 @@ beforeAll(async () => {
   ] as const) {
     await vi.waitFor(async () => expect((await client.get(of, id))?.waitsFor?.obstacles).toHaveLength(1), PATIENCE);
   }
-}, 60_000);
+});
 afterAll(async () => {
   for (const { started } of workers) await started?.stop();
   await client?.close();

@@ -85,7 +85,7 @@ describe('dev', () => {
     await expect.poll(dev.err).toContain('sms  no worker serves it: start one with');
     expect(dev.err()).toContain('sms  1 due, on the way');
     expect(await dev.end()).toBe(0);
-  }, 40_000);
+  });
 
   test('ends with 64 when the module cannot be loaded, and leaves no server behind', async () => {
     const { code, err } = await cli.spawn(['dev', 'missing.mjs', '--redis-port', String(await anyPort())]);

@@ -25,7 +25,7 @@ beforeAll(async () => {
     http: { port: 0 },
   });
   await daemon.start();
-}, 30_000);
+});
 afterAll(async () => {
   await daemon.stop();
   await server.stop();

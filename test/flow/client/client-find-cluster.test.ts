@@ -9,10 +9,10 @@ let cluster: ClusterOfTests;
 
 beforeAll(async () => {
   cluster = await startCluster();
-}, 120_000);
+});
 afterAll(() => cluster?.stop());
 
-test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }, async () => {
+test('jobs are listed, counted and changed over all nodes', async () => {
   const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const ids = Array.from({ length: 90 }, (_, nth) => `j${nth}`);
   const list = ids.map((id, nth) => ({ id, data: nth, delay: '1h', tags: [nth % 3 === 0 ? 'third' : 'other'] }));
@@ -40,7 +40,7 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   await producer.close();
 });
 
-test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
+test('jobs are waited for over all nodes', async () => {
   const waited = defineQueue('waited', { partitions: 6 });
   const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const ids = Array.from({ length: 60 }, (_, nth) => `w${nth}`);
@@ -59,7 +59,7 @@ test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
   await producer.close();
 });
 
-test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async () => {
+test('a person is erased from all nodes, in steps', async () => {
   const letters = defineQueue('letters', { partitions: 6, history: { keep: '1d' }, redact: ['to'] });
   const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const ids = Array.from({ length: 60 }, (_, nth) => `l${nth}`);
@@ -94,7 +94,7 @@ test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async 
   await producer.close();
 });
 
-test('limits hold in each partition, whichever node it is on', { timeout: 120_000 }, async () => {
+test('limits hold in each partition, whichever node it is on', async () => {
   const limited = defineQueue('limited', { partitions: 6, maxPending: 12, maxBytes: 1_000_000 });
   const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const jobs = Array.from({ length: 200 }, (_, nth) => ({ id: `q${nth}`, data: nth, delay: '1h' }));

@@ -210,7 +210,7 @@ describe.each([
   ['of a tag', { tag: 'stays' }],
   ['of a name', { name: 'stays' }],
 ])('a walk %s over several partitions, while jobs come and go', (_, filter) => {
-  test('meets what stays exactly once', { timeout: 120_000 }, async () => {
+  test('meets what stays exactly once', async () => {
     const dues = [HOUR_MS, HOUR_MS, 2 * HOUR_MS];
     const now = Date.now();
     const list = Array.from({ length: 240 }, (__, nth) => {
@@ -270,7 +270,7 @@ test('jobs goes through all, and count counts them, over several partitions', as
   expect((await producer.count(wide, { due: { to: new Date(Date.now() + 60_000) } })).count).toBe(0);
 });
 
-test('a page of what is looked through says how much that was, and where to go on', { timeout: 120_000 }, async () => {
+test('a page of what is looked through says how much that was, and where to go on', async () => {
   const many = Array.from({ length: 12_000 }, (_, nth) => ({ id: `n${nth}`, data: { to: 'a' }, delay: '1h' }));
   await producer.scheduleMany(mail, [...many, { id: 'z', data: { to: 'a' }, delay: '2h', name: 'rare' }]);
   const first = await producer.list(mail, { name: 'rare' });

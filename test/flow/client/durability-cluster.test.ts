@@ -21,7 +21,7 @@ let cluster: ClusterOfTests;
 
 beforeAll(async () => {
   cluster = await startCluster();
-}, 120_000);
+});
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
@@ -65,7 +65,7 @@ test('a list over all partitions is on every replica when it resolves, also afte
   await producer.scheduleMany(queue, jobs('b'));
   expect(await heldByAll([master, ...cluster.replicas.slice(1)])).toBe(120);
   expect(await producer.cancel(queue, ['a0', 'b0'])).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
-}, 120_000);
+});
 
 test('while a slot moves key by key, a durable call waits, and counts on its new node and the replica there', async () => {
   const producer = open();
@@ -86,7 +86,7 @@ test('while a slot moves key by key, a durable call waits, and counts on its new
   const replica = roles.find(({ role }) => role.startsWith('slave') && role.includes(`,${move.to.port},`))?.one;
   await replica?.client.call('READONLY');
   expect(await replica?.client.hexists(ref.keys.jobs, `j:${tag}`)).toBe(1);
-}, 120_000);
+});
 
 /** An id whose job is in this partition. */
 function idWithin(partition: number): string {
@@ -100,4 +100,4 @@ test('one shard without a replica is enough to refuse it, and is named', async (
   await until(async () => /connected_slaves:0/.test(await master.client.info('replication')));
   const message = `127.0.0.1:${master.port} cannot give the durability that is asked for: it has 0 replicas`;
   await expect(open().ready()).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining(message) });
-}, 120_000);
+});

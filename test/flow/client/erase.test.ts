@@ -117,7 +117,7 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
   });
   expect((await producer.get(mails, 'x-dead0'))?.past).toHaveLength(1);
   expect(await eraseIn(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 0, left: 0 });
-}, 60_000);
+});
 
 describe('an erase that is cut short', () => {
   test('goes on from its cursor, and removes everything once', async () => {
@@ -135,7 +135,7 @@ describe('an erase that is cut short', () => {
     } while (cursor !== undefined);
     expect(sum).toEqual({ jobs: 7, deadLetters: 5, history: 18 });
     expect(calls).toBeGreaterThan(10);
-  }, 60_000);
+  });
 
   test('begins again where a process was killed: what is gone is gone', async () => {
     await furnish();
@@ -155,7 +155,7 @@ describe('an erase that is cut short', () => {
     expect(cut).toMatchObject({ jobs: 7, deadLetters: 5, cursor: expect.any(String) });
     expect(told.length).toBeGreaterThan(1);
     expect(await eraseIn(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 18, left: 0 });
-  }, 60_000);
+  });
 
   test('refuses the cursor of another tag, and what is none', async () => {
     await furnish();
@@ -165,7 +165,7 @@ describe('an erase that is cut short', () => {
       await expect(eraseIn(mails, { tag }, { cursor: none })).rejects.toMatchObject({ code: 'bad-input' });
     }
     await expect(producer.erase({ tag: 'vip' }, { cursor })).rejects.toMatchObject({ code: 'bad-input' });
-  }, 60_000);
+  });
 });
 
 test('a job that runs is asked to stop and told; when it has ended, the next call removes its record', async () => {
@@ -184,7 +184,7 @@ test('a job that runs is asked to stop and told; when it has ended, the next cal
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 1, history: 0 });
   await expect.poll(async () => (await producer.get(bills, 'a'))?.state).toBe('cancelled');
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 0, history: 1, left: 0 });
-}, 60_000);
+});
 
 test('every queue is erased, or those that are named, and a cursor goes on in the right one', async () => {
   await put(mails, ids('a', 3), [tag], '1h');
@@ -201,7 +201,7 @@ test('every queue is erased, or those that are named, and a cursor goes on in th
   const told = entries.map(({ way, verb, queue, count }) => [way, verb, queue, count].join(' '));
   expect(told).toEqual(['program erase mails 6', 'program erase bills 6', 'program erase bills 2']);
   expect(rest).toMatchObject({ left: 0, cursor: undefined });
-}, 60_000);
+});
 
 test('what is given wrongly is refused before anything is sent', async () => {
   const wrong = (filter: object, options: object = {}) =>

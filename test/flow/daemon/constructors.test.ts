@@ -201,7 +201,7 @@ describe('the first call of a producer', () => {
     expect((await producer.schedules.list()).schedules).toEqual([]);
     await producer.close();
     await own.stop();
-  }, 20_000);
+  });
 
   test('with bad input is refused without a connection', async () => {
     const producer = createClient({ redis: away });

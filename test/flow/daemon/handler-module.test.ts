@@ -42,7 +42,7 @@ beforeAll(async () => {
   const args = ['--input-type=module', '-e', script, '--', ...names];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder });
   for (const line of stdout.trim().split('\n')) said.set(...(JSON.parse(line) as [string, string]));
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([

@@ -39,7 +39,7 @@ beforeAll(async () => {
   daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
   await daemon.start();
   dir = await mkdtemp(join(root, '.cache', 'tasks-'));
-}, 120_000);
+});
 afterAll(async () => {
   await daemon.stop();
   await server.stop();

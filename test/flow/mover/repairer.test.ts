@@ -75,7 +75,7 @@ it('a slice that large records cut short is followed sooner, until the walk is t
   let passes = 1;
   while (restOf(await repairer.pass()) < 24_000) passes += 1;
   expect(passes).toBeGreaterThan(3);
-}, 40_000);
+});
 
 it('an index that was deleted is made again from the records, never early', async () => {
   const clock = handClock();

@@ -47,7 +47,7 @@ beforeAll(async () => {
   for (const server of [sentinel.primary, sentinel.replica]) await allow(server, rules);
   for (const server of sentinel.sentinels)
     await allow(server, [`&${SENTINEL_CHANNEL}`, ...SENTINEL_COMMANDS.map((name) => `+${name}`)]);
-}, 120_000);
+});
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
@@ -99,7 +99,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     await until(() => ids.every((id) => ran.has(id)));
     for (const end of ends.splice(0)) await end();
     for (const { client } of servers) expect(await client.call('ACL', 'LOG')).toEqual([]);
-  }, 60_000);
+  });
 
   test('the command line takes certificates, credentials of sentinels and the NAT from the environment', async () => {
     const { redis } = place();
@@ -115,12 +115,12 @@ describe.each(Object.keys(places))('%s', (name) => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain('by-hand');
     expect((await cli.run(['queues', 'ls', '--redis', url], { env })).out).toContain('secure');
-  }, 60_000);
+  });
 
   test('a certificate that nobody trusts is said at once, and no password leaves this process', async () => {
     const { redis } = place();
     const producer = createClient({ redis: { ...(typeof redis === 'string' ? { url: redis } : redis), tls: {} } });
     ends.push(producer.close);
     await expect(producer.ready()).rejects.toThrow(/does not trust the authority that signed its certificate/);
-  }, 60_000);
+  });
 });

@@ -45,33 +45,29 @@ test.each([
   ['enqueuer', (duty: Duty) => new Enqueuer({ ...common, ...duty, namespace })],
   ['janitor', (duty: Duty) => createJanitor({ ...common, ...duty, limits, promoted: () => 0 })],
   ['repairer', (duty: Duty) => createRepairer({ ...common, ...duty, options: { restMs: 5 } })],
-])(
-  'a %s that leads no more says nothing of Redis until Redis answers',
-  async (_, create) => {
-    const { term, ...elected } = await elect(redis, ref, { processId: 'm', leaseMs: 60_000 });
-    let leadership: Leadership | undefined = { term, epoch: 'epoch' in elected ? elected.epoch : 1 };
-    let looks = 0;
-    const leading = () => {
-      looks += 1;
-      return leadership;
-    };
-    const events = createEmitter();
-    const said: string[] = [];
-    events.on('redis.away', ({ answered }) => said.push(answered ? 'refuses' : 'away'));
-    events.on('redis.back', ({ stopped }) => said.push(stopped ? 'stopped' : 'back'));
-    const service = create({ redis, leading, events });
-    await server.kill('SIGKILL');
-    service.start();
-    await expect.poll(() => said).toEqual(['away']);
-    leadership = undefined;
-    const before = looks;
-    await expect.poll(() => looks).toBeGreaterThan(before + 2);
-    expect(said).toEqual(['away']);
-    await server.restart();
-    // What a server says that still reads its data may come in between.
-    await expect.poll(() => said.at(-1)).toBe('back');
-    await service.stop();
-    expect(said.filter((one) => one === 'back')).toHaveLength(1);
-  },
-  60_000,
-);
+])('a %s that leads no more says nothing of Redis until Redis answers', async (_, create) => {
+  const { term, ...elected } = await elect(redis, ref, { processId: 'm', leaseMs: 60_000 });
+  let leadership: Leadership | undefined = { term, epoch: 'epoch' in elected ? elected.epoch : 1 };
+  let looks = 0;
+  const leading = () => {
+    looks += 1;
+    return leadership;
+  };
+  const events = createEmitter();
+  const said: string[] = [];
+  events.on('redis.away', ({ answered }) => said.push(answered ? 'refuses' : 'away'));
+  events.on('redis.back', ({ stopped }) => said.push(stopped ? 'stopped' : 'back'));
+  const service = create({ redis, leading, events });
+  await server.kill('SIGKILL');
+  service.start();
+  await expect.poll(() => said).toEqual(['away']);
+  leadership = undefined;
+  const before = looks;
+  await expect.poll(() => looks).toBeGreaterThan(before + 2);
+  expect(said).toEqual(['away']);
+  await server.restart();
+  // What a server says that still reads its data may come in between.
+  await expect.poll(() => said.at(-1)).toBe('back');
+  await service.stop();
+  expect(said.filter((one) => one === 'back')).toHaveLength(1);
+});

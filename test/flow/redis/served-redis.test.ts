@@ -54,7 +54,7 @@ beforeAll(async () => {
     ],
   });
   await worker.start();
-}, 120_000);
+});
 afterAll(async () => {
   await worker?.stop();
   await client?.close();

@@ -75,5 +75,4 @@ test.each(SEEDS)(
       expect([ready, pending, runs]).toEqual([undefined, undefined, undefined]);
     }
   },
-  120_000,
 );

@@ -18,7 +18,7 @@ async function scripts(): Promise<number> {
 const polling = (worker: RemoteWorker, at = remote.at(0)) => worker.claim(at, { wait: '60s', max: 1 });
 const waiting = (count: number) => expect.poll(remote.polls).toBe(count);
 
-test('a job that becomes ready costs a call or two, however many claims wait', { timeout: 120_000 }, async () => {
+test('a job that becomes ready costs a call or two, however many claims wait', async () => {
   const workers = Array.from({ length: POLLS }, (_, at) => remote.worker(`w${at}`));
   const polls = workers.map((worker) => polling(worker));
   await waiting(POLLS);

@@ -46,7 +46,7 @@ beforeAll(async () => {
   postgres = { db, socket };
   process.env.DATABASE_URL = `postgres://postgres:postgres@${socket.getServerConn()}/postgres`;
   process.env.DATABASE_FILE = ':memory:';
-}, 120_000);
+});
 afterAll(async () => {
   delete process.env.DATABASE_URL;
   delete process.env.DATABASE_FILE;

@@ -28,7 +28,7 @@ beforeAll(async () => {
   }
   await client.close();
   await cluster.masters[DOWN]?.kill('SIGKILL');
-}, 120_000);
+});
 afterAll(() => cluster?.stop());
 
 const asked = async (...words: string[]) => {

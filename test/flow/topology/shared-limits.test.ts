@@ -20,7 +20,7 @@ const ends: (() => unknown)[] = [];
 let cluster: ClusterOfTests;
 beforeAll(async () => {
   cluster = await startCluster();
-}, 120_000);
+});
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });

@@ -68,7 +68,7 @@ test('messages and stacks have [redacted] in the place of the value, wherever th
     expect(text).toContain('[redacted]');
     expect(text).not.toContain(SECRET);
   }
-}, 60_000);
+});
 
 test('so have causes, parts and codes of errors, in a queue that keeps no history', async () => {
   const { errors, stored } = await dies(mails({ history: false }), (to) => {
@@ -84,7 +84,7 @@ test('so have causes, parts and codes of errors, in a queue that keeps no histor
     s: expect.stringMatching(/^\w*Error: both failed\n +at .*redacted-errors/),
   });
   expect(JSON.stringify([errors, stored])).not.toContain(SECRET);
-}, 60_000);
+});
 
 test('what a handler says of a batch names no other job of it either: errors, reasons and lines', async () => {
   const queue = mails({ backoff: fixed('1h') });
@@ -111,12 +111,12 @@ test('what a handler says of a batch names no other job of it either: errors, re
     expect(await told(id)).toContain(`beside ${HIDDEN}`);
     expect(await told(id)).not.toContain('@example');
   }
-}, 60_000);
+});
 
 test('so has the reason of a dead letter that the handler gave', async () => {
   const { stored } = await dies(mails(), (to) => new Unrecoverable(`${to} is gone`));
   expect(stored.reason).toBe('[redacted] is gone');
-}, 60_000);
+});
 
 test('a value that a codec has hidden in Redis is known too, also where decoding takes its time', async () => {
   const codec: Codec = {
@@ -125,12 +125,12 @@ test('a value that a codec has hidden in Redis is known too, also where decoding
   };
   const { errors } = await dies(mails({ codec }));
   expect(errors[0]?.message).toBe('no mail to [redacted] now');
-}, 60_000);
+});
 
 test('a queue that redacts nothing tells what was thrown', async () => {
   const { errors } = await dies(mails({ redact: [] }));
   expect(errors[0]?.message).toBe(`no mail to ${SECRET} now`);
-}, 60_000);
+});
 
 test('of a record that cannot be read nothing is quoted', async () => {
   (await producer.count(mails())).count;
@@ -145,4 +145,4 @@ test('of a record that cannot be read nothing is quoted', async () => {
     reason: 'unreadable-record',
     history: [{ message: 'the record cannot be read, and is not quoted because its queue redacts data' }],
   });
-}, 60_000);
+});

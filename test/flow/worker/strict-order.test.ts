@@ -131,7 +131,7 @@ describe('refused is', () => {
   });
 });
 
-describe('beside processes of 0.2.0', { timeout: 120_000 }, () => {
+describe('beside processes of 0.2.0', () => {
   const older = useOlder(library);
 
   test('an older leader is replaced, older workers start nothing, and order holds', async () => {

@@ -63,7 +63,7 @@ test('a command that sets two rates is told of the setting as it was and as it i
   expect(await library.redis.hget(keys.meta, 'paused')).toBeNull();
 });
 
-describe('beside a process of 0.2.0', { timeout: 120_000 }, () => {
+describe('beside a process of 0.2.0', () => {
   const older = useOlder(library);
 
   test('its leader is replaced, its worker starts nothing, and all jobs start', async () => {
