@@ -15,7 +15,6 @@ import {
   type Verdict,
 } from './judge.ts';
 import { LEASE_MS, ONCE_QUEUE } from './orders.ts';
-import type { Program } from './processes.ts';
 import { type Call, type Happenings, jobsIn, runOf, runsIn, runsOf } from './record.ts';
 import type { RuleName } from './rules.ts';
 import { NotSeen, Scene, type Stage } from './scene.ts';
@@ -448,14 +447,15 @@ async function refused(scene: Scene): Promise<readonly Verdict[]> {
 
 async function forked(scene: Scene): Promise<readonly Verdict[]> {
   const { happened } = scene;
-  const program: Program = scene.begin({ DUESTREAM_FORK: '1' });
+  scene.begin({ DUESTREAM_FORK: '1' });
   const isSaid = (word: string) => happened.lines.some(({ words }) => words.join(' ').startsWith(word));
   const isTold = () => isSaid('refused') || isSaid('no fork') || namesIn(happened).length > 1;
-  const untilMs = systemClock.monotonicMs() + 2 * LEASE_MS;
   await scene.until(
-    'both processes work, or one refuses',
-    () => isTold() || (program.isOver && systemClock.monotonicMs() > untilMs) || systemClock.monotonicMs() > untilMs,
+    'the program claims, or one of its processes refuses',
+    () => isTold() || namesIn(happened).length > 0,
   );
+  const untilMs = systemClock.monotonicMs() + 2 * LEASE_MS;
+  await scene.until('both processes work, or one refuses', () => isTold() || systemClock.monotonicMs() > untilMs);
   if (isSaid('no fork')) return [notTried('fork', 'the program says that it cannot fork')];
   return [
     judged('fork', isTold(), {

@@ -100,6 +100,12 @@ describe('a client that keeps few rules', PATIENCE, () => {
   });
 });
 
+test('a worker that ends early is told with what it said last', PATIENCE, async () => {
+  const { code, found } = await conformed('echo no >&2; exit 3', ['--rule', 'fork']);
+  expect(code).toBe(1);
+  expect(found.rows[0]?.saw).toMatch(/^the program claims, .*: not seen, and the program has ended: no$/);
+});
+
 describe('a producer', PATIENCE, () => {
   test.skipIf(python === undefined)('of the examples answers every question of the golden vectors', async () => {
     const command = `${python} ${join(root, 'examples/foreign-producers/answer_vectors.py')}`;
